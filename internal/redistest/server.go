@@ -1,0 +1,156 @@
+// Package redistest starts real Redis servers for tests, and a proxy that
+// loses, holds and spoils what passes through it.
+//
+// Servers listen on a free loopback port, keep their files in the test's
+// temporary folder, and are stopped by process id when the test ends. A
+// missing server binary fails the test: nothing is skipped. It is for this
+// project's tests and benchmarks only.
+package redistest
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// startTimeout bounds how long a server may take to answer its first PING.
+const startTimeout = 20 * time.Second
+
+// Server is one redis-server process. Its methods are for one goroutine.
+type Server struct {
+	t    testing.TB
+	addr string
+	dir  string
+	args []string
+	cmd  *exec.Cmd
+	done chan struct{}
+}
+
+// Start starts a server with extra configuration arguments such as "--appendonly", "no". It persists nothing unless they say so.
+func Start(t testing.TB, args ...string) *Server {
+	t.Helper()
+	s := &Server{t: t, addr: freeAddress(t), dir: t.TempDir(), args: args}
+	t.Cleanup(s.Stop)
+	s.Restart()
+	return s
+}
+
+func freeAddress(t testing.TB) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// Addr is "127.0.0.1:<port>"; it stays the same over restarts.
+func (s *Server) Addr() string { return s.addr }
+
+// Restart starts the process again after Stop or Kill, empty, on the same
+// address, and waits until it answers.
+func (s *Server) Restart() {
+	s.t.Helper()
+	path, err := exec.LookPath("redis-server")
+	if err != nil {
+		s.t.Fatalf("redis-server is not installed: run scripts/install-test-deps, or on Debian apt-get install redis-server (%v)", err)
+	}
+	_, port, _ := net.SplitHostPort(s.addr)
+	args := append([]string{
+		"--port", port, "--bind", "127.0.0.1", "--dir", s.dir,
+		"--save", "", "--appendonly", "no", "--daemonize", "no",
+		"--logfile", filepath.Join(s.dir, "redis.log"),
+	}, s.args...)
+	cmd := exec.Command(path, args...)
+	if err := cmd.Start(); err != nil {
+		s.t.Fatal(err)
+	}
+	s.cmd, s.done = cmd, make(chan struct{})
+	go func(done chan struct{}) {
+		_ = cmd.Wait()
+		close(done)
+	}(s.done)
+	s.waitReady()
+}
+
+func (s *Server) waitReady() {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
+	defer cancel()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for !answers(s.addr) {
+		select {
+		case <-ctx.Done():
+			log, _ := os.ReadFile(filepath.Join(s.dir, "redis.log"))
+			s.t.Fatalf("redis-server did not answer on %s within %v:\n%s", s.addr, startTimeout, log)
+		case <-s.done:
+			log, _ := os.ReadFile(filepath.Join(s.dir, "redis.log"))
+			s.t.Fatalf("redis-server stopped at once:\n%s", log)
+		case <-tick.C:
+		}
+	}
+}
+
+func answers(addr string) bool {
+	c, err := net.DialTimeout("tcp", addr, time.Second)
+	if err != nil {
+		return false
+	}
+	defer c.Close()
+	_ = c.SetDeadline(time.Now().Add(time.Second))
+	fmt.Fprint(c, "PING\r\n")
+	line, err := bufio.NewReader(c).ReadString('\n')
+	return err == nil && (strings.HasPrefix(line, "+PONG") || strings.HasPrefix(line, "-NOAUTH"))
+}
+
+// Stop ends the process and waits for it. Stopping twice is harmless.
+func (s *Server) Stop() { s.end(syscall.SIGTERM) }
+
+// Kill ends the process as a crash would, with SIGKILL.
+func (s *Server) Kill() { s.end(syscall.SIGKILL) }
+
+func (s *Server) end(sig syscall.Signal) {
+	if s.cmd == nil {
+		return
+	}
+	s.signal(syscall.SIGCONT)
+	s.signal(sig)
+	select {
+	case <-s.done:
+	case <-time.After(5 * time.Second):
+		s.signal(syscall.SIGKILL)
+		<-s.done
+	}
+	s.cmd = nil
+}
+
+// Pause stops the process without ending it: connections stay open and
+// nothing answers.
+func (s *Server) Pause() { s.signal(syscall.SIGSTOP) }
+
+// Resume lets a paused process go on.
+func (s *Server) Resume() { s.signal(syscall.SIGCONT) }
+
+func (s *Server) signal(sig syscall.Signal) {
+	if s.cmd != nil {
+		_ = s.cmd.Process.Signal(sig)
+	}
+}
+
+// PID is the process id, for those who measure it; 0 while it is stopped.
+func (s *Server) PID() int {
+	if s.cmd == nil {
+		return 0
+	}
+	return s.cmd.Process.Pid
+}
