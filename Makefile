@@ -1,0 +1,64 @@
+# The one entry point: people and CI call the same targets. `make help` lists them.
+
+SHELL := bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+
+GO ?= go
+FUZZTIME ?= 10s
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
+
+# Tools are pinned in tools/go.mod, a module of its own, so that what they need
+# never reaches a user of the library.
+TOOL := $(GO) tool -modfile=$(CURDIR)/tools/go.mod
+
+.PHONY: help
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "%-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: ## bin/stint
+	$(GO) build -trimpath -ldflags '-X main.version=$(VERSION)' -o bin/stint ./cmd/stint
+
+.PHONY: deps
+deps: ## what the tests need besides Go: a redis-server
+	./scripts/install-test-deps
+
+.PHONY: quick
+quick: deps ## the loop while editing: vet, and every test in its short form
+	$(GO) vet ./...
+	$(GO) test -race -short ./...
+
+.PHONY: test
+test: deps ## everything, the modules beside this one included
+	$(GO) vet ./...
+	$(GO) test -race ./...
+	cd bench && $(GO) vet ./... && $(GO) test ./...
+
+.PHONY: lint
+lint: ## golangci-lint, as .golangci.yml says
+	$(TOOL) golangci-lint run ./...
+	cd bench && $(TOOL) golangci-lint run --config ../.golangci.yml ./...
+
+.PHONY: format
+format: ## gofmt and the order of imports
+	$(TOOL) golangci-lint fmt ./...
+	cd bench && $(TOOL) golangci-lint fmt --config ../.golangci.yml ./...
+
+.PHONY: fuzz
+fuzz: ## every fuzz target, FUZZTIME each (10s)
+	GO='$(GO)' ./scripts/fuzz '$(FUZZTIME)'
+
+.PHONY: bench
+bench: deps ## the figures of docs/benchmarks.md, as Markdown
+	cd bench && $(GO) run ./cmd/figures
+
+.PHONY: cover
+cover: deps ## statement coverage of the whole module
+	@mkdir -p bin
+	$(GO) test -coverpkg=./... -coverprofile=bin/cover.out ./...
+	$(GO) tool cover -func=bin/cover.out | tail -n 1
+
+.PHONY: clean
+clean: ## what was built here
+	rm -rf bin
