@@ -1,0 +1,125 @@
+package storetest
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/stintlimit/stint"
+)
+
+// stepClock moves the clock to where something happens: not at all, a little,
+// to the edge of an advertised wait, far ahead, or back, also beyond what
+// policies permit.
+func (p *program) stepClock() {
+	switch n := p.IntN(100); {
+	case n < 40:
+	case n < 60:
+		p.now += p.Int64N(20)
+	case n < 75:
+		p.now += p.Int64N(5_000)
+	case n < 85:
+		p.now += p.edge()
+	case n < 87:
+		p.now += p.Int64N(30 * 86_400_000)
+	case n < 94:
+		p.now -= p.Int64N(20)
+	case n < 98:
+		p.now -= p.Int64N(6_000)
+	default:
+		p.now -= p.Int64N(2 * 3_600_000)
+	}
+	p.now = max(p.now, epoch)
+}
+
+// edge is the wait that some counter advertised last, or one millisecond less.
+func (p *program) edge() int64 {
+	f := &p.families[p.IntN(len(p.families))]
+	d := p.last[counter{f.now().Key(), p.subject()}]
+	waits := [...]time.Duration{d.RetryAfter, d.MoreAfter, d.ResetAfter}
+	return min(max(0, waits[p.IntN(len(waits))].Milliseconds()-p.Int64N(2)), 30*86_400_000)
+}
+
+func (p *program) subject() stint.Pseudonym { return pseudonym(subjects[p.IntN(len(subjects))]) }
+
+// next is the next group to decide.
+func (p *program) next() stint.Group {
+	if p.oneIn(40) {
+		p.families[p.IntN(len(p.families))].edit(p)
+	}
+	if len(p.asked) > 0 && p.oneIn(6) {
+		return p.repeat()
+	}
+	op, eid := stint.Take, stint.EvaluationID{}
+	if p.oneIn(6) {
+		op = stint.Peek
+	}
+	if p.oneIn(3) {
+		eid = id(strconv.Itoa(p.IntN(1 << 20)))
+	}
+	charges := 1
+	if p.oneIn(3) {
+		charges = 2 + p.IntN(3)
+	}
+	return newGroup(op, eid, p.now, p.charges(op, charges))
+}
+
+// charges are n charges on different counters.
+func (p *program) charges(op stint.Op, n int) []stint.Charge {
+	var list []stint.Charge
+	taken := map[counter]bool{}
+	for len(list) < n {
+		pol := p.families[p.IntN(len(p.families))].now()
+		c := stint.Charge{Policy: pol, Subject: p.subject()}
+		at := counter{pol.Key(), c.Subject}
+		if !taken[at] {
+			taken[at] = true
+			c.Cost = p.cost(op, c)
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
+// cost is at an edge more often than not.
+func (p *program) cost(op stint.Op, c stint.Charge) int64 {
+	least, most := int64(1), c.Policy.MaximumCost
+	if op == stint.Peek {
+		least = 0
+	}
+	var cost int64
+	last, known := p.last[counter{c.Policy.Key(), c.Subject}]
+	switch n := p.IntN(10); {
+	case n < 3:
+		cost = 1
+	case n < 4:
+		cost = most
+	case n < 5:
+		cost = least
+	case known && n < 7:
+		cost = last.Remaining
+	case known && n < 8:
+		cost = last.Remaining + 1
+	default:
+		cost = least + p.Int64N(most-least+1)
+	}
+	return min(max(cost, least), most)
+}
+
+// repeat asks again under an id: for the same, for less, for another charge
+// more, or beside another counter.
+func (p *program) repeat() stint.Group {
+	old := p.asked[p.IntN(len(p.asked))]
+	var charges []stint.Charge
+	for _, c := range old.Charges() {
+		charges = append(charges, *c)
+	}
+	switch p.IntN(8) {
+	case 0:
+		charges[0].Cost = 1
+	case 1:
+		charges = p.charges(stint.Take, len(charges))
+	case 2:
+		charges = charges[:1]
+	}
+	return newGroup(stint.Take, old.ID, p.now, charges)
+}
