@@ -1,0 +1,51 @@
+package redisstore
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/stintlimit/stint"
+)
+
+// beforeScript lists the replies that a server makes before it starts a
+// script: what they answer has changed nothing.
+var beforeScript = []string{
+	"NOSCRIPT", "NOPERM", "NOAUTH", "OOM", "READONLY", "MISCONF", "NOREPLICAS", "LOADING", "MASTERDOWN",
+	"BUSY", "MOVED", "ASK", "TRYAGAIN", "CLUSTERDOWN", "CROSSSLOT",
+}
+
+// classify says what a failed attempt proves: by phase, then by the origin of
+// the reply, then by its prefix.
+func classify(err error, p phase) *stint.Error {
+	if p == connecting || p == writing || p == broken {
+		return &stint.Error{Reason: stint.BeforeSend, Cause: err}
+	}
+	var reply redis.Error
+	if errors.As(err, &reply) && !fromInside(reply.Error()) && hasPrefix(reply.Error(), beforeScript) {
+		return &stint.Error{Reason: stint.NoMutation, Cause: err}
+	}
+	return &stint.Error{Reason: stint.OutcomeUnknown, Cause: err}
+}
+
+// fromInside reports whether a reply was made by a command inside a script. It
+// may begin like one that was made before the script.
+func fromInside(reply string) bool { return strings.Contains(reply, "script: ") }
+
+// hasPrefix reports whether the first word of a reply is one of words.
+func hasPrefix(reply string, words []string) bool {
+	first, _, _ := strings.Cut(reply, " ")
+	for _, w := range words {
+		if first == w {
+			return true
+		}
+	}
+	return false
+}
+
+// isNoScript reports whether the server does not know the script.
+func isNoScript(err error) bool {
+	var reply redis.Error
+	return errors.As(err, &reply) && strings.HasPrefix(reply.Error(), "NOSCRIPT") && !fromInside(reply.Error())
+}

@@ -1,0 +1,266 @@
+package redisstore
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/stintlimit/stint"
+)
+
+// minimumRecordTTL is the least that a session record lives: longer than any
+// delay after which what its sender sent may still arrive.
+const minimumRecordTTL = time.Minute
+
+// sender sends one batch at a time over one connection of its own. It is for
+// one goroutine.
+type sender struct {
+	client  *redis.Client
+	wire    wire
+	encoder *encoder
+	clock   *serverClock
+	timeout time.Duration
+
+	session  string // key of its record
+	sequence int64  // of the newest batch
+
+	// doubt: something that this sender sent may still run. The next batch
+	// with a session writes its record whatever it answers.
+	doubt bool
+}
+
+func newSender(c Config, e *encoder, clock *serverClock) *sender {
+	id := make([]byte, 16)
+	_, _ = rand.Read(id) // never fails
+	s := &sender{
+		encoder: e, clock: clock, timeout: c.CommandTimeout,
+		session: c.Prefix + ":session:" + base64.RawURLEncoding.EncodeToString(id),
+	}
+	s.client = newClient(c, &s.wire, clock)
+	return s
+}
+
+// newClient returns a client that holds one connection, never repeats a
+// command, and sends nothing that the limiter's account may not.
+func newClient(c Config, w *wire, clock *serverClock) *redis.Client {
+	return redis.NewClient(&redis.Options{
+		Addr: c.Addresses[0], Username: c.Username, Password: c.Password,
+		Dialer: w.dial, DialTimeout: c.CommandTimeout, DialerRetries: 1,
+		ReadTimeout: c.CommandTimeout, WriteTimeout: c.CommandTimeout,
+		ContextTimeoutEnabled: true, MaxRetries: -1,
+		PoolSize: 1, MaxActiveConns: 1, PoolTimeout: c.CommandTimeout,
+		Protocol: 2, DisableIdentity: true,
+		OnConnect: func(ctx context.Context, cn *redis.Conn) error {
+			if err := greet(ctx, cn, clock); err != nil {
+				return err
+			}
+			w.ready()
+			return nil
+		},
+	})
+}
+
+// greet refuses a server that is too old, and learns its clock.
+func greet(ctx context.Context, cn *redis.Conn, clock *serverClock) error {
+	about, err := cn.Do(ctx, "hello").Slice()
+	if err != nil {
+		return fmt.Errorf("hello: %w", err)
+	}
+	for i := 0; i+1 < len(about); i += 2 {
+		if version, ok := about[i+1].(string); about[i] == "version" && ok && tooOld(version) {
+			return fmt.Errorf("the server is of version %s: 7.0 or newer is needed", version)
+		}
+	}
+	sent := time.Now()
+	at, err := cn.Time(ctx).Result()
+	if err != nil {
+		return fmt.Errorf("time: %w", err)
+	}
+	clock.sample(at.UnixMilli(), sent, time.Now())
+	return nil
+}
+
+func tooOld(version string) bool {
+	major, _, _ := strings.Cut(version, ".")
+	n, err := strconv.Atoi(major)
+	return err == nil && n < 7
+}
+
+// execute decides groups, which share one script, and returns an answer for
+// each. latest is when the last of their callers stops listening.
+func (s *sender) execute(groups []*stint.Group, latest time.Time) []answer {
+	answers, err := s.executeOnce(groups, latest)
+	if err == nil && allExpired(answers) && time.Until(latest) > 0 {
+		// The server's clock has stepped ahead of what was known of it. The
+		// refusal told the new time, and proves that nothing was spent.
+		answers, err = s.executeOnce(groups, latest)
+	}
+	if err != nil {
+		answers = make([]answer, len(groups))
+		for i := range answers {
+			answers[i].err = err
+		}
+	}
+	return answers
+}
+
+func allExpired(answers []answer) bool {
+	for _, a := range answers {
+		if !errors.Is(a.err, errExpired) {
+			return false
+		}
+	}
+	return true
+}
+
+// executeOnce sends one batch, and sends the same once more if the reply was
+// lost and resending is harmless. The class of the result is the worst of the
+// attempts: after a lost reply only an answer resolves it.
+func (s *sender) executeOnce(groups []*stint.Group, latest time.Time) ([]answer, error) {
+	b, err := s.prepare(groups, latest)
+	if err != nil {
+		return nil, err
+	}
+	answers, first := s.attempt(b, latest)
+	if first == nil || first.Reason != stint.OutcomeUnknown {
+		return answers, asError(first)
+	}
+	s.doubt = true
+	if b.session() == sessionOff {
+		return nil, first
+	}
+	b.recordAlways()
+	answers, second := s.attempt(b, latest)
+	if second != nil {
+		return nil, &stint.Error{Reason: stint.OutcomeUnknown, Cause: fmt.Errorf("%w; sent again: %w", first.Cause, second.Cause)}
+	}
+	for _, a := range answers {
+		if a.err != nil {
+			return nil, &stint.Error{Reason: stint.OutcomeUnknown, Cause: fmt.Errorf("%w; sent again: %w", first.Cause, a.err)}
+		}
+	}
+	return answers, nil
+}
+
+// asError keeps a nil *stint.Error from becoming a non-nil error.
+func asError(e *stint.Error) error {
+	if e == nil {
+		return nil
+	}
+	return e
+}
+
+// prepare encodes a batch under the next sequence number.
+func (s *sender) prepare(groups []*stint.Group, latest time.Time) (*batch, error) {
+	fences := make([]int64, len(groups))
+	for i, g := range groups {
+		fence, known := s.clock.fence(g.Deadline)
+		if !known {
+			if err := s.connect(latest); err != nil {
+				return nil, err
+			}
+			fence, _ = s.clock.fence(g.Deadline)
+		}
+		fences[i] = fence
+	}
+	session, ttl := "", int64(0)
+	for _, g := range groups {
+		if sessioned(g) {
+			session = s.session
+			ttl = max(minimumRecordTTL, 2*time.Until(latest)+minimumRecordTTL).Milliseconds()
+		}
+	}
+	s.sequence++
+	b := s.encoder.encode(groups, fences, session, s.sequence, ttl)
+	if s.doubt && session != "" {
+		b.recordAlways()
+	}
+	return b, nil
+}
+
+// connect makes a connection, whose handshake learns the server's clock.
+func (s *sender) connect(latest time.Time) error {
+	ctx, cancel := s.context(latest)
+	defer cancel()
+	s.wire.begin()
+	if err := s.client.Time(ctx).Err(); err != nil {
+		return &stint.Error{Reason: stint.BeforeSend, Cause: err}
+	}
+	return nil
+}
+
+// context bounds one attempt.
+func (s *sender) context(latest time.Time) (context.Context, context.CancelFunc) {
+	deadline := time.Now().Add(s.timeout)
+	if latest.Before(deadline) {
+		deadline = latest
+	}
+	return context.WithDeadline(context.Background(), deadline)
+}
+
+// attempt sends a batch once. Only a server that does not know the script gets
+// it loaded, and the batch a second time: it has not run the first.
+func (s *sender) attempt(b *batch, latest time.Time) ([]answer, *stint.Error) {
+	ctx, cancel := s.context(latest)
+	defer cancel()
+	reply, failure := s.send(ctx, b)
+	if failure != nil && isNoScript(failure.Cause) {
+		if err := s.client.ScriptLoad(ctx, b.script.source).Err(); err != nil {
+			return nil, &stint.Error{Reason: stint.NoMutation, Cause: fmt.Errorf("loading the script: %w", err)}
+		}
+		reply, failure = s.send(ctx, b)
+	}
+	if failure != nil {
+		return nil, failure
+	}
+	return s.receive(b, reply)
+}
+
+// send evaluates a batch's script, and places a failure.
+func (s *sender) send(ctx context.Context, b *batch) (string, *stint.Error) {
+	if err := ctx.Err(); err != nil {
+		return "", &stint.Error{Reason: stint.BeforeSend, Cause: err}
+	}
+	args := make([]any, 0, 4+len(b.keys))
+	args = append(args, "evalsha", b.script.sha, len(b.keys))
+	for _, k := range b.keys {
+		args = append(args, k)
+	}
+	args = append(args, b.blob)
+	s.wire.begin()
+	sent := time.Now()
+	reply, err := s.client.Do(ctx, args...).Text()
+	if err != nil {
+		return "", classify(err, s.wire.now())
+	}
+	if _, server, _, err := decodeHead(reply); err == nil {
+		s.clock.sample(server, sent, time.Now())
+	}
+	return reply, nil
+}
+
+// receive reads the answers out of a reply.
+func (s *sender) receive(b *batch, reply string) ([]answer, *stint.Error) {
+	status, _, body, err := decodeHead(reply)
+	if err != nil {
+		return nil, &stint.Error{Reason: stint.OutcomeUnknown, Cause: err}
+	}
+	if status == batchStale {
+		return nil, &stint.Error{Reason: stint.NoMutation, Cause: errors.New("the server remembers a newer batch of this sender")}
+	}
+	answers, err := decodeAnswers(b.groups, body)
+	if err != nil {
+		return nil, &stint.Error{Reason: stint.OutcomeUnknown, Cause: err}
+	}
+	if b.session() == sessionAlways {
+		s.doubt = false
+	}
+	return answers, nil
+}
