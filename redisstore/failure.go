@@ -16,17 +16,38 @@ var beforeScript = []string{
 	"BUSY", "MOVED", "ASK", "TRYAGAIN", "CLUSTERDOWN", "CROSSSLOT",
 }
 
+// failure is an attempt without answers.
+type failure struct {
+	*stint.Error
+
+	// lost: the batch was sent and no reply that can be read came back. Only
+	// then does sending it again tell more.
+	lost bool
+}
+
+func proves(r stint.Reason, cause error) *failure {
+	return &failure{Error: &stint.Error{Reason: r, Cause: cause}}
+}
+
+// lostReply is a failure after the last byte.
+func lostReply(cause error) *failure {
+	return &failure{Error: &stint.Error{Reason: stint.OutcomeUnknown, Cause: cause}, lost: true}
+}
+
 // classify says what a failed attempt proves: by phase, then by the origin of
 // the reply, then by its prefix.
-func classify(err error, p phase) *stint.Error {
-	if p == connecting || p == writing || p == broken {
-		return &stint.Error{Reason: stint.BeforeSend, Cause: err}
+func classify(err error, p phase) *failure {
+	if p != written {
+		return proves(stint.BeforeSend, err)
 	}
 	var reply redis.Error
-	if errors.As(err, &reply) && !fromInside(reply.Error()) && hasPrefix(reply.Error(), beforeScript) {
-		return &stint.Error{Reason: stint.NoMutation, Cause: err}
+	switch {
+	case !errors.As(err, &reply) || errors.Is(err, redis.Nil):
+		return lostReply(err)
+	case !fromInside(reply.Error()) && hasPrefix(reply.Error(), beforeScript):
+		return proves(stint.NoMutation, err)
 	}
-	return &stint.Error{Reason: stint.OutcomeUnknown, Cause: err}
+	return proves(stint.OutcomeUnknown, err)
 }
 
 // fromInside reports whether a reply was made by a command inside a script. It

@@ -105,3 +105,19 @@ func decide(t testing.TB, s stint.Store, g stint.Group) stint.Decision {
 	}
 	return v.Decision(0)
 }
+
+// eventually polls until a condition holds, for long enough that only a fault
+// can make it fail.
+func eventually(t testing.TB, what string, holds func() bool) {
+	t.Helper()
+	deadline := time.After(20 * time.Second)
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for !holds() {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			t.Fatalf("never: %s", what)
+		}
+	}
+}

@@ -37,7 +37,10 @@ type sender struct {
 }
 
 func newSender(c Config, e *encoder, clock *serverClock) *sender {
-	id := make([]byte, 16)
+	// 32 bytes, so that the key is longer than the 44 bytes below which the
+	// server's Lua reuses an argument's memory for the next command's: a
+	// counter's state would then take the room of this key.
+	id := make([]byte, 32)
 	_, _ = rand.Read(id) // never fails
 	s := &sender{
 		encoder: e, clock: clock, timeout: c.CommandTimeout,
@@ -129,32 +132,29 @@ func (s *sender) executeOnce(groups []*stint.Group, latest time.Time) ([]answer,
 		return nil, err
 	}
 	answers, first := s.attempt(b, latest)
-	if first == nil || first.Reason != stint.OutcomeUnknown {
-		return answers, asError(first)
+	if first == nil {
+		return answers, nil
 	}
-	s.doubt = true
-	if b.session() == sessionOff {
-		return nil, first
+	s.doubt = s.doubt || first.Reason == stint.OutcomeUnknown
+	if !first.lost || b.session() == sessionOff {
+		return nil, first.Error
 	}
 	b.recordAlways()
 	answers, second := s.attempt(b, latest)
 	if second != nil {
-		return nil, &stint.Error{Reason: stint.OutcomeUnknown, Cause: fmt.Errorf("%w; sent again: %w", first.Cause, second.Cause)}
+		return nil, unresolved(first, second.Error)
 	}
 	for _, a := range answers {
 		if a.err != nil {
-			return nil, &stint.Error{Reason: stint.OutcomeUnknown, Cause: fmt.Errorf("%w; sent again: %w", first.Cause, a.err)}
+			return nil, unresolved(first, a.err)
 		}
 	}
 	return answers, nil
 }
 
-// asError keeps a nil *stint.Error from becoming a non-nil error.
-func asError(e *stint.Error) error {
-	if e == nil {
-		return nil
-	}
-	return e
+// unresolved is the class of two attempts of which the first lost its reply.
+func unresolved(first *failure, second error) error {
+	return &stint.Error{Reason: stint.OutcomeUnknown, Cause: fmt.Errorf("%w; sent again: %w", first.Cause, second)}
 }
 
 // prepare encodes a batch under the next sequence number.
@@ -207,13 +207,13 @@ func (s *sender) context(latest time.Time) (context.Context, context.CancelFunc)
 
 // attempt sends a batch once. Only a server that does not know the script gets
 // it loaded, and the batch a second time: it has not run the first.
-func (s *sender) attempt(b *batch, latest time.Time) ([]answer, *stint.Error) {
+func (s *sender) attempt(b *batch, latest time.Time) ([]answer, *failure) {
 	ctx, cancel := s.context(latest)
 	defer cancel()
 	reply, failure := s.send(ctx, b)
 	if failure != nil && isNoScript(failure.Cause) {
 		if err := s.client.ScriptLoad(ctx, b.script.source).Err(); err != nil {
-			return nil, &stint.Error{Reason: stint.NoMutation, Cause: fmt.Errorf("loading the script: %w", err)}
+			return nil, proves(stint.NoMutation, fmt.Errorf("loading the script: %w", err))
 		}
 		reply, failure = s.send(ctx, b)
 	}
@@ -224,9 +224,9 @@ func (s *sender) attempt(b *batch, latest time.Time) ([]answer, *stint.Error) {
 }
 
 // send evaluates a batch's script, and places a failure.
-func (s *sender) send(ctx context.Context, b *batch) (string, *stint.Error) {
+func (s *sender) send(ctx context.Context, b *batch) (string, *failure) {
 	if err := ctx.Err(); err != nil {
-		return "", &stint.Error{Reason: stint.BeforeSend, Cause: err}
+		return "", proves(stint.BeforeSend, err)
 	}
 	args := make([]any, 0, 4+len(b.keys))
 	args = append(args, "evalsha", b.script.sha, len(b.keys))
@@ -247,17 +247,17 @@ func (s *sender) send(ctx context.Context, b *batch) (string, *stint.Error) {
 }
 
 // receive reads the answers out of a reply.
-func (s *sender) receive(b *batch, reply string) ([]answer, *stint.Error) {
+func (s *sender) receive(b *batch, reply string) ([]answer, *failure) {
 	status, _, body, err := decodeHead(reply)
 	if err != nil {
-		return nil, &stint.Error{Reason: stint.OutcomeUnknown, Cause: err}
+		return nil, lostReply(err)
 	}
 	if status == batchStale {
-		return nil, &stint.Error{Reason: stint.NoMutation, Cause: errors.New("the server remembers a newer batch of this sender")}
+		return nil, proves(stint.NoMutation, errors.New("the server remembers a newer batch of this sender"))
 	}
 	answers, err := decodeAnswers(b.groups, body)
 	if err != nil {
-		return nil, &stint.Error{Reason: stint.OutcomeUnknown, Cause: err}
+		return nil, lostReply(err)
 	}
 	if b.session() == sessionAlways {
 		s.doubt = false

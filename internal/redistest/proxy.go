@@ -232,3 +232,10 @@ func (p *Proxy) hold(command []byte) {
 		_, _ = c.Read(make([]byte, 1<<16))
 	})
 }
+
+// Drain forgets the faults that were planned and not met.
+func (p *Proxy) Drain() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.plan = nil
+}
