@@ -10,24 +10,32 @@ import (
 type part struct {
 	plan
 	charge *stint.Charge
-	key    key
 	hash   uint64
-	shard  int
 	failed bool // a shadow that could not be evaluated
 }
 
 // spends reports whether the charge is spent if the group commits.
 func (p *part) spends() bool { return p.passes && !p.failed }
 
+func (s *Store) shard(p *part) *shard { return &s.shards[s.shardOf(p.hash)] }
+
+// stored returns the counter of a part, or nil.
+func (s *Store) stored(p *part) *counter { return s.shard(p).table.find(p.charge, p.hash) }
+
 // decideGroup decides any group. The shards of all its counters are locked,
 // in ascending order, from the first look to the last write.
-func (s *Store) decideGroup(g *stint.Group) (stint.Verdict, error) {
-	parts := make([]part, g.Len())
+func (s *Store) decideGroup(g stint.Group) (stint.Verdict, error) {
+	parts, limits := make([]part, g.Len()), 0
 	for i, c := range g.Charges() {
 		p := &parts[i]
-		p.charge, p.key = c, key{c.Policy.Tag(), c.Subject}
-		p.hash = s.hash(&p.key)
-		p.shard = int(p.hash >> 32 % shardCount)
+		p.terms = c.Policy.Terms()
+		limits += len(p.terms)
+		p.charge, p.hash = c, s.hash(c)
+	}
+	limbs := make([]limb, limits)
+	for i := range parts {
+		n := len(parts[i].terms)
+		parts[i].limbs, limbs = limbs[:n:n], limbs[n:]
 	}
 	locked := s.lock(parts)
 	defer func() {
@@ -35,8 +43,8 @@ func (s *Store) decideGroup(g *stint.Group) (stint.Verdict, error) {
 			sh.mu.Unlock()
 		}
 	}()
-	if !remembers(g) {
-		return s.commit(g, parts, locked, nil)
+	if !remembers(&g) {
+		return s.commit(&g, parts, locked, nil)
 	}
 	r := &record{id: g.ID.Bytes(), payload: g.Payload()}
 	if l := s.ledger(&parts[0]); l != nil {
@@ -47,14 +55,14 @@ func (s *Store) decideGroup(g *stint.Group) (stint.Verdict, error) {
 			return old.replayed(), nil
 		}
 	}
-	return s.commit(g, parts, locked, r)
+	return s.commit(&g, parts, locked, r)
 }
 
 // lock locks the shards of all parts, each once, and returns them.
 func (s *Store) lock(parts []part) []*shard {
 	places := make([]int, len(parts))
 	for i := range parts {
-		places[i] = parts[i].shard
+		places[i] = s.shardOf(parts[i].hash)
 	}
 	slices.Sort(places)
 	places = slices.Compact(places)
@@ -68,9 +76,8 @@ func (s *Store) lock(parts []part) []*shard {
 
 // ledger returns the records beside a part's counter, or nil.
 func (s *Store) ledger(p *part) *ledger {
-	t := &s.shards[p.shard].table
-	if c := t.find(&p.key, p.hash); c != nil {
-		if m := t.beyond(c); m != nil {
+	if c := s.stored(p); c != nil {
+		if m := s.shard(p).table.beyond(c); m != nil {
 			return &m.ledger
 		}
 	}
@@ -83,8 +90,8 @@ func (s *Store) commit(g *stint.Group, parts []part, locked []*shard, r *record)
 	commits, spends := g.Op == stint.Take, false
 	for i := range parts {
 		p := &parts[i]
-		sh := &s.shards[p.shard]
-		if err := p.read(&sh.table, s.lookup(sh, &p.key, p.hash, g.Now), p.charge, g.Now); err != nil {
+		sh := s.shard(p)
+		if err := p.read(&sh.table, s.lookup(sh, p.charge, p.hash, g.Now), p.charge, g.Now); err != nil {
 			if p.charge.Policy.Mode == stint.Enforce {
 				return stint.Verdict{}, err
 			}
@@ -105,11 +112,13 @@ func (s *Store) commit(g *stint.Group, parts []part, locked []*shard, r *record)
 func answer(g *stint.Group, parts []part) stint.Verdict {
 	var v stint.Verdict
 	for i := range parts {
+		var d stint.Decision
 		if p := &parts[i]; p.failed {
-			v.Append(stint.Decision{Outcome: stint.ShadowFailed})
+			d.Outcome = stint.ShadowFailed
 		} else {
-			v.Append(p.decision(p.charge, g.Now))
+			p.answer(&d, p.charge, g.Now)
 		}
+		v.Append(d)
 	}
 	return v
 }

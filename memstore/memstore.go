@@ -3,7 +3,8 @@ package memstore
 import (
 	"context"
 	"errors"
-	"hash/maphash"
+	"math/bits"
+	"runtime"
 	"sync"
 	"sync/atomic"
 
@@ -23,22 +24,23 @@ type Config struct {
 // Store is a [stint.Store] in memory. It is safe for concurrent use; make one
 // with [New].
 type Store struct {
-	seed   maphash.Seed
+	hasher hasher
 	most   int64
 	held   atomic.Int64 // counters in all shards, and those about to be
-	shards [shardCount]shard
+	shards []shard      // a power of two
 }
 
-const shardCount = 256 // a power of two
+// shardCount is enough for two processors to meet seldom, and few enough for
+// what decisions read of them to stay in the nearest cache.
+func shardCount() int { return 1 << bits.Len(uint(min(32*runtime.GOMAXPROCS(0), 1024)-1)) }
 
-// shard is a part of the counters with a mutex of its own, padded so that two
-// processors do not share a cache line for two mutexes.
+// shard is a part of the counters with a mutex of its own. What every decision
+// reads lies in its first cache line.
 type shard struct {
 	mu     sync.Mutex
-	table  table
-	cursor int          // where the sweep goes on
 	next   atomic.Int64 // nothing here expires before this instant; written under mu
-	_      [8]byte
+	table  table
+	cursor int // where the sweep goes on
 }
 
 var _ stint.Store = (*Store)(nil)
@@ -54,12 +56,12 @@ var (
 
 // New returns an empty store.
 func New(c Config) *Store {
-	s := &Store{seed: maphash.MakeSeed(), most: int64(c.MaxSubjects)}
+	s := &Store{hasher: newHasher(), most: int64(c.MaxSubjects), shards: make([]shard, shardCount())}
 	if c.MaxSubjects == 0 {
 		s.most = DefaultMaxSubjects
 	}
 	for i := range s.shards {
-		s.shards[i].table = newTable(s.seed)
+		s.shards[i].table = newTable(s.hasher)
 		s.shards[i].next.Store(never)
 	}
 	return s
@@ -78,7 +80,7 @@ func (s *Store) Reset() {
 		sh := &s.shards[i]
 		sh.mu.Lock()
 		s.held.Add(-int64(len(sh.table.counters)))
-		sh.table = newTable(s.seed)
+		sh.table = newTable(s.hasher)
 		sh.cursor = 0
 		sh.next.Store(never)
 		sh.mu.Unlock()
@@ -89,11 +91,12 @@ func (s *Store) Reset() {
 // decision, so it looks neither at ctx nor at g.Deadline. Its errors are
 // [stint.AdmissionRejected] (a bound on subjects or on remembered ids),
 // [stint.EvaluationMismatch] and [stint.ClockUnsafe]; all spend nothing.
-func (s *Store) Decide(_ context.Context, g stint.Group) (stint.Verdict, error) {
+func (s *Store) Decide(_ context.Context, g stint.Group) (v stint.Verdict, err error) {
 	if g.Len() == 1 && !remembers(&g) {
-		return s.decideOne(&g)
+		err = s.decideOne(&g, &v)
+		return v, err
 	}
-	return s.decideGroup(&g)
+	return s.decideGroup(g)
 }
 
 // remembers reports whether the group's id counts.
@@ -101,8 +104,7 @@ func remembers(g *stint.Group) bool {
 	return !g.ID.IsZero() && g.Op == stint.Take && !g.Charge(0).Policy.Dedup.Off
 }
 
-// hash returns the hash of a counter's name: its low half finds the counter in
-// its shard, its high half finds the shard.
-func (s *Store) hash(k *key) uint64 { return maphash.Comparable(s.seed, *k) }
+func (s *Store) hash(c *stint.Charge) uint64 { return s.hasher.hash(c.Policy.Tag(), &c.Subject) }
 
-func (s *Store) shard(h uint64) *shard { return &s.shards[h>>32%shardCount] }
+// shardOf returns the place of the shard that a hash belongs to.
+func (s *Store) shardOf(h uint64) int { return int(h >> 32 & uint64(len(s.shards)-1)) }

@@ -7,68 +7,79 @@ import (
 
 // decideOne decides a group of one charge without a record: nearly all there
 // is to decide. What it answers is what decideGroup would.
-func (s *Store) decideOne(g *stint.Group) (stint.Verdict, error) {
+func (s *Store) decideOne(g *stint.Group, v *stint.Verdict) error {
 	c := g.Charge(0)
-	k := key{c.Policy.Tag(), c.Subject}
-	h := s.hash(&k)
-	sh := s.shard(h)
-	var p plan
+	h := s.hash(c)
+	sh := &s.shards[s.shardOf(h)]
+	p := plan{terms: c.Policy.Terms()}
+	if len(p.terms) == 1 {
+		p.limbs = make([]limb, 1)
+	} else {
+		p.limbs = make([]limb, stint.MaxLimits)[:len(p.terms)]
+	}
 	sh.mu.Lock()
-	at := s.lookup(sh, &k, h, g.Now)
+	at := s.lookup(sh, c, h, g.Now)
 	err := p.read(&sh.table, at, c, g.Now)
 	if err == nil && p.passes && g.Op == stint.Take {
 		if at == nil {
-			at, err = s.admit(sh, &k, h, g.Now)
+			at, err = s.admit(sh, c, h, g.Now)
 		}
 		if err == nil {
 			p.spend(sh, at, c)
 		}
 	}
 	sh.mu.Unlock()
-	var v stint.Verdict
+	var d stint.Decision
 	switch {
 	case err == nil:
-		v.Append(p.decision(c, g.Now))
+		p.answer(&d, c, g.Now)
 	case c.Policy.Mode == stint.Shadow:
-		v.Append(stint.Decision{Outcome: stint.ShadowFailed})
-		err = nil
+		d.Outcome = stint.ShadowFailed
+	default:
+		return err
 	}
-	return v, err
+	v.Append(d)
+	return nil
 }
 
 // plan is one charge evaluated: what its counter's states are now, and whether
 // the charge passes.
 type plan struct {
-	states [stint.MaxLimits]algorithm.State // after the charge once it was spent
-	waits  [stint.MaxLimits]int64           // the instant at which a limit lets the charge pass; 0: now
-	eff    int64                            // now, raised to what the counter has seen
+	terms  []stint.Terms
+	limbs  []limb // one for each term
+	eff    int64  // now, raised to what the counter has seen
 	passes bool
+}
+
+// limb is one limit of a plan.
+type limb struct {
+	state algorithm.State // after the charge, once it was spent
+	wait  int64           // the instant at which the limit lets the charge pass; 0: now
 }
 
 // read evaluates c against the counter at, nil if there is none.
 func (p *plan) read(t *table, at *counter, c *stint.Charge, now int64) error {
-	terms := c.Policy.Terms()
 	p.eff, p.passes = now, true
 	if at != nil {
 		p.eff = max(now, at.at)
 	}
-	for i := range terms {
-		term := &terms[i]
-		if at == nil {
-			p.states[i] = algorithm.Fresh(term, now)
-		} else {
+	for i := range p.limbs {
+		term, l := &p.terms[i], &p.limbs[i]
+		switch {
+		case at == nil:
+			l.state = algorithm.Fresh(term, now)
+		default:
 			stored := at.state
 			if i > 0 {
 				stored = t.beyond(at).states[i-1]
 			}
-			next, ok := algorithm.Advance(term, stored, at.at, p.eff)
-			if !ok {
+			var ok bool
+			if l.state, ok = algorithm.Advance(term, stored, at.at, p.eff); !ok {
 				return errState
 			}
-			p.states[i] = next
 		}
-		p.waits[i] = algorithm.Wait(term, p.states[i], p.eff, c.Cost)
-		p.passes = p.passes && p.waits[i] == 0
+		l.wait = algorithm.Wait(term, l.state, p.eff, c.Cost)
+		p.passes = p.passes && l.wait == 0
 	}
 	if p.eff-now > c.Policy.MaximumClockRegression.Milliseconds() {
 		return errClock
@@ -78,19 +89,22 @@ func (p *plan) read(t *table, at *counter, c *stint.Charge, now int64) error {
 
 // spend writes the charge to its counter.
 func (p *plan) spend(sh *shard, at *counter, c *stint.Charge) {
-	terms := c.Policy.Terms()
 	forget := int64(0)
-	for i := range terms {
-		p.states[i].Spent += c.Cost
-		forget = max(forget, algorithm.ForgetAt(&terms[i], p.states[i], p.eff))
+	for i := range p.limbs {
+		l := &p.limbs[i]
+		l.state.Spent += c.Cost
+		forget = max(forget, algorithm.ForgetAt(&p.terms[i], l.state, p.eff))
 	}
 	at.at = p.eff
-	at.state = p.states[0]
-	if n := len(terms); n > 1 {
-		m := sh.table.extend(at)
-		m.states = append(m.states[:0], p.states[1:n]...)
-	}
+	at.state = p.limbs[0].state
 	at.expires = forget + margin(c.Policy)
+	if len(p.limbs) > 1 {
+		m := sh.table.extend(at)
+		m.states = m.states[:0]
+		for _, l := range p.limbs[1:] {
+			m.states = append(m.states, l.state)
+		}
+	}
 	if m := sh.table.beyond(at); m != nil {
 		at.expires = max(at.expires, m.ledger.expires+m.ledger.margin)
 	}
@@ -103,15 +117,13 @@ func margin(p *stint.Policy) int64 {
 	return p.MaximumClockRegression.Milliseconds() + p.CleanupGrace.Milliseconds()
 }
 
-// decision is the answer to the charge.
-func (p *plan) decision(c *stint.Charge, now int64) stint.Decision {
-	var d stint.Decision
-	terms := c.Policy.Terms()
-	for i := range terms {
-		t, s := &terms[i], p.states[i]
+// answer writes the decision on the charge to d, which is zero.
+func (p *plan) answer(d *stint.Decision, c *stint.Charge, now int64) {
+	for i := range p.limbs {
+		t, s := &p.terms[i], p.limbs[i].state
 		f := stint.Figures{Remaining: algorithm.Remaining(t, s, p.eff)}
-		if p.waits[i] != 0 {
-			f.RetryAfter = p.waits[i] - now
+		if wait := p.limbs[i].wait; wait != 0 {
+			f.RetryAfter = wait - now
 		}
 		if at := algorithm.MoreAt(t, s, p.eff); at != 0 {
 			f.MoreAfter = at - now
@@ -122,5 +134,4 @@ func (p *plan) decision(c *stint.Charge, now int64) stint.Decision {
 		d.Add(t, f)
 	}
 	d.Conclude(c.Policy.Mode, p.eff)
-	return d
 }

@@ -1,6 +1,10 @@
 package memstore
 
-import "math"
+import (
+	"math"
+
+	"github.com/stintlimit/stint"
+)
 
 // never is the next expiry of a shard that holds nothing.
 const never = math.MaxInt64
@@ -16,27 +20,27 @@ func (sh *shard) expiresAt(instant int64) {
 	}
 }
 
-// lookup returns the counter of k in a locked shard, or nil. It drops one that
+// lookup returns the counter of a charge in a locked shard, or nil. It drops one that
 // has expired: from here on expired is missing, for the sweeps that may follow
 // as well.
-func (s *Store) lookup(sh *shard, k *key, h uint64, now int64) *counter {
-	c := sh.table.find(k, h)
-	if c != nil && c.expires <= now {
-		sh.table.remove(sh.table.place(k, h))
+func (s *Store) lookup(sh *shard, c *stint.Charge, h uint64, now int64) *counter {
+	at := sh.table.find(c, h)
+	if at != nil && at.expires <= now {
+		sh.table.remove(sh.table.place(c, h))
 		s.held.Add(-1)
 		return nil
 	}
-	return c
+	return at
 }
 
 // admit makes room for a counter that is not there and inserts it. sh is
 // locked.
-func (s *Store) admit(sh *shard, k *key, h uint64, now int64) (*counter, error) {
+func (s *Store) admit(sh *shard, c *stint.Charge, h uint64, now int64) (*counter, error) {
 	if !s.reserve(now, sh) {
 		return nil, errFull
 	}
 	s.sweep(sh, now)
-	return sh.table.insert(k, h), nil
+	return sh.table.insert(c, h), nil
 }
 
 // reserve takes a place under the bound, where needed after dropping expired

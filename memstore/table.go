@@ -1,18 +1,11 @@
 package memstore
 
 import (
-	"hash/maphash"
 	"unique"
 
 	"github.com/stintlimit/stint"
 	"github.com/stintlimit/stint/internal/algorithm"
 )
-
-// key names a counter.
-type key struct {
-	tag     unique.Handle[string]
-	subject stint.Pseudonym
-}
 
 // counter is one counter at rest: 64 bytes, a cache line.
 type counter struct {
@@ -35,14 +28,13 @@ type more struct {
 // sweep is a walk and a million of them is few objects for the collector; an
 // index with open addressing finds them. Not safe for concurrent use.
 type table struct {
-	seed     maphash.Seed
+	// index has a power of two of slots, at most three quarters in use, each
+	// the low half of a key's hash above 1 + a place in counters. 0 is empty.
+	index    []uint64
 	counters []counter
 	mores    []*more
 	free     []uint32 // unused places of mores
-
-	// index has a power of two of slots, at most three quarters in use, each
-	// the low half of a key's hash above 1 + a place in counters. 0 is empty.
-	index []uint64
+	hasher   hasher
 }
 
 const (
@@ -50,24 +42,23 @@ const (
 	lowHalf       = 1<<32 - 1
 )
 
-func newTable(seed maphash.Seed) table {
-	return table{seed: seed, index: make([]uint64, smallestIndex)}
+func newTable(h hasher) table {
+	return table{hasher: h, index: make([]uint64, smallestIndex)}
 }
 
-func (c *counter) key() key { return key{c.tag, c.subject} }
-
-// find returns the counter of k, or nil. It is good until the next insert or
-// remove. h is the hash of k.
-func (t *table) find(k *key, h uint64) *counter {
-	if place := t.place(k, h); place >= 0 {
+// find returns the counter of a charge, or nil. It is good until the next
+// insert or remove. h is the charge's hash, here and below.
+func (t *table) find(c *stint.Charge, h uint64) *counter {
+	if place := t.place(c, h); place >= 0 {
 		return &t.counters[place]
 	}
 	return nil
 }
 
-// place returns where the counter of k lies, or -1.
-func (t *table) place(k *key, h uint64) int {
+// place returns where the counter of a charge lies, or -1.
+func (t *table) place(c *stint.Charge, h uint64) int {
 	h &= lowHalf
+	tag := c.Policy.Tag()
 	mask := uint64(len(t.index) - 1)
 	for i := h & mask; ; i = (i + 1) & mask {
 		slot := t.index[i]
@@ -76,33 +67,33 @@ func (t *table) place(k *key, h uint64) int {
 		}
 		if slot>>32 == h {
 			place := int(slot&lowHalf) - 1
-			if c := &t.counters[place]; c.subject == k.subject && c.tag == k.tag {
+			if at := &t.counters[place]; at.tag == tag && at.subject == c.Subject {
 				return place
 			}
 		}
 	}
 }
 
-// insert adds the counter of k, which must not be there.
-func (t *table) insert(k *key, h uint64) *counter {
+// insert adds the counter of a charge, which must not be there.
+func (t *table) insert(c *stint.Charge, h uint64) *counter {
 	if 4*(len(t.counters)+1) > 3*len(t.index) {
 		t.reindex(2 * len(t.index))
 	}
-	t.counters = append(t.counters, counter{tag: k.tag, subject: k.subject})
-	t.link(h, len(t.counters)-1)
+	t.counters = append(t.counters, counter{tag: c.Policy.Tag(), subject: c.Subject})
+	t.link(h&lowHalf, len(t.counters)-1)
 	return &t.counters[len(t.counters)-1]
 }
 
-// obtain returns the counter of k, a new one if there is none.
-func (t *table) obtain(k *key, h uint64) *counter {
-	if c := t.find(k, h); c != nil {
-		return c
+// obtain returns the counter of a charge, a new one if there is none.
+func (t *table) obtain(c *stint.Charge, h uint64) *counter {
+	if at := t.find(c, h); at != nil {
+		return at
 	}
-	return t.insert(k, h)
+	return t.insert(c, h)
 }
 
+// link points a slot to a place. h is the low half of a hash.
 func (t *table) link(h uint64, place int) {
-	h &= lowHalf
 	mask := uint64(len(t.index) - 1)
 	i := h & mask
 	for t.index[i] != 0 {
@@ -113,8 +104,8 @@ func (t *table) link(h uint64, place int) {
 
 // slotOf returns the slot that points to a place. One does.
 func (t *table) slotOf(place int) uint64 {
-	k := t.counters[place].key()
-	h := maphash.Comparable(t.seed, k) & lowHalf
+	c := &t.counters[place]
+	h := t.hasher.hash(c.tag, &c.subject) & lowHalf
 	mask := uint64(len(t.index) - 1)
 	i := h & mask
 	for t.index[i] != h<<32|uint64(place+1) {

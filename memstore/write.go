@@ -18,8 +18,8 @@ func (s *Store) write(g *stint.Group, parts []part, locked []*shard, r *record) 
 	}
 	for i := range parts {
 		if p := &parts[i]; p.spends() {
-			sh := &s.shards[p.shard]
-			p.spend(sh, sh.table.obtain(&p.key, p.hash), p.charge)
+			sh := s.shard(p)
+			p.spend(sh, sh.table.obtain(p.charge, p.hash), p.charge)
 		}
 	}
 	if r != nil {
@@ -41,7 +41,7 @@ func (s *Store) makePlaces(g *stint.Group, parts []part, locked []*shard, record
 	for _, mode := range [...]stint.Mode{stint.Enforce, stint.Shadow} {
 		for i := range parts {
 			p := &parts[i]
-			if p.charge.Policy.Mode != mode || !p.spends() || s.shards[p.shard].table.find(&p.key, p.hash) != nil {
+			if p.charge.Policy.Mode != mode || !p.spends() || s.stored(p) != nil {
 				continue
 			}
 			switch {
@@ -55,7 +55,7 @@ func (s *Store) makePlaces(g *stint.Group, parts []part, locked []*shard, record
 			}
 		}
 	}
-	if recorded && parts[0].failed && anySpends(parts) && s.shards[parts[0].shard].table.find(&parts[0].key, parts[0].hash) == nil {
+	if recorded && parts[0].failed && anySpends(parts) && s.stored(&parts[0]) == nil {
 		s.held.Add(-places)
 		return 0, errFull
 	}
@@ -85,8 +85,8 @@ func (s *Store) mayRecord(g *stint.Group, parts []part) bool {
 // keep writes the record beside the first counter, which is there.
 func (s *Store) keep(g *stint.Group, parts []part, r *record) {
 	p := &parts[0]
-	sh := &s.shards[p.shard]
-	c := sh.table.find(&p.key, p.hash)
+	sh := s.shard(p)
+	c := s.stored(p)
 	l := &sh.table.extend(c).ledger
 	l.prune(g.Now)
 	r.verdict = answer(g, parts)
