@@ -47,6 +47,13 @@ func parseElement(s string) (netip.Addr, bool) {
 	var client netip.Addr
 	found := false
 	for more := true; more; {
+		if s = strings.TrimLeft(s, " \t"); s == "" {
+			break
+		}
+		if s[0] == ';' { // an empty pair, which the grammar allows
+			s = s[1:]
+			continue
+		}
 		var name, value string
 		var ok bool
 		name, value, s, more, ok = nextPair(s)
@@ -68,7 +75,7 @@ func parseElement(s string) (netip.Addr, bool) {
 
 // nextPair reads token "=" ( token / quoted-string ), and the ";" after it.
 func nextPair(s string) (name, value, rest string, more, ok bool) {
-	name, s, ok = strings.Cut(strings.TrimLeft(s, " \t"), "=")
+	name, s, ok = strings.Cut(s, "=")
 	if !ok || !ValidHeader(name) {
 		return "", "", "", false, false
 	}

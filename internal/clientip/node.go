@@ -18,16 +18,18 @@ func peerAddr(remoteAddr string) (netip.Addr, bool) {
 }
 
 // parseNode reads an address as proxies write it: bare, in brackets, with or
-// without a port.
+// without a port. An IPv6 address with a port is always in brackets.
 func parseNode(s string) (netip.Addr, bool) {
 	s = strings.Trim(s, " \t")
-	if ap, err := netip.ParseAddrPort(s); err == nil {
-		return canonical(ap.Addr()), true
-	}
-	if inner, ok := strings.CutPrefix(s, "["); ok {
-		inner, ok = strings.CutSuffix(inner, "]")
+	inner, bracketed := strings.CutPrefix(s, "[")
+	inner, closed := strings.CutSuffix(inner, "]")
+	switch {
+	case bracketed && closed:
 		a, err := netip.ParseAddr(inner)
-		return canonical(a), ok && err == nil && a.Is6()
+		return canonical(a), err == nil && a.Is6()
+	case bracketed || strings.Count(s, ":") == 1:
+		ap, err := netip.ParseAddrPort(s)
+		return canonical(ap.Addr()), err == nil
 	}
 	a, err := netip.ParseAddr(s)
 	return canonical(a), err == nil

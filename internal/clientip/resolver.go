@@ -1,6 +1,7 @@
 package clientip
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"net/netip"
@@ -51,6 +52,11 @@ func New(c Config) (*Resolver, []Problem) {
 			problems = append(problems, Problem{fmt.Sprintf("Trusted[%d]", i), err.Error()})
 			continue
 		}
+		if canonical.Bits() == 0 {
+			problems = append(problems, Problem{fmt.Sprintf("Trusted[%d]", i),
+				fmt.Sprintf("%v trusts everybody: any client could choose its address", p)})
+			continue
+		}
 		r.trusted.Insert(canonical)
 	}
 	if c.Header != "" {
@@ -73,7 +79,7 @@ func New(c Config) (*Resolver, []Problem) {
 // IPv4-mapped addresses as the IPv4 network that it means.
 func CanonicalPrefix(p netip.Prefix) (netip.Prefix, error) {
 	if !p.IsValid() {
-		return netip.Prefix{}, fmt.Errorf("is not a network")
+		return netip.Prefix{}, errors.New("is not a network")
 	}
 	if p.Addr().Is4In6() {
 		if p.Bits() < 96 {
@@ -114,14 +120,16 @@ func (r *Resolver) trusts(peer netip.Addr, known bool) bool {
 	return r.trusted.Contains(peer)
 }
 
-// Group returns the network whose clients share a budget: the address itself
-// for IPv4, its first bits for IPv6.
-func Group(a netip.Addr, bits int) netip.Prefix {
+// Group returns the identity that clients with a shared budget have: the
+// address itself for IPv4, and its first bits for IPv6. The text is that of
+// netip.Prefix and has no other spelling.
+func Group(a netip.Addr, bits int) string {
 	if a.Is4() {
-		return netip.PrefixFrom(a, 32)
+		bits = 32
 	}
 	p, _ := a.Prefix(bits)
-	return p
+	var memory [len("ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff/128")]byte
+	return string(p.AppendTo(memory[:0]))
 }
 
 // ValidHeader reports whether name can name a header: a token, RFC 9110 §5.6.2.

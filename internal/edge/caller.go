@@ -33,7 +33,7 @@ func (c *caller) pseudonym(ch *charge) (stint.Pseudonym, error) {
 	case subject.ClientIP:
 		var a netip.Addr
 		if a, err = c.address(); err == nil {
-			identity = clientip.Group(a, ch.ipv6Prefix).String()
+			identity = clientip.Group(a, ch.ipv6Prefix)
 		}
 	case subject.APIKey:
 		identity, err = only(c.request.Header[c.bridge.apiKeyHeader])

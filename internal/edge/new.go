@@ -135,6 +135,7 @@ func (b *Bridge) table(c *Config, p *problems) {
 		}
 		p.join(part)
 	}
+	b.routes.catchAll()
 }
 
 var (
@@ -164,4 +165,11 @@ func (t *table) register(pattern string, r *route, owners map[string]string, own
 	t.byPattern[pattern] = r
 	owners[pattern] = owner
 	return nil
+}
+
+// catchAll spares the mux its search for other methods of a path that nothing
+// matches. It fails, and is not needed, if a route matches everything.
+func (t *table) catchAll() {
+	defer func() { _ = recover() }()
+	t.mux.Handle("/", t.fallback)
 }

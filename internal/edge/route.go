@@ -44,6 +44,9 @@ type table struct {
 // paths that a ServeMux redirects. An exemption holds for the canonical
 // spelling only: what a server behind us makes of another is not known.
 func (t *table) classify(r *http.Request) *route {
+	if len(t.byPattern) == 0 {
+		return t.fallback
+	}
 	q := canonical(r)
 	h, pattern := t.mux.Handler(q)
 	rt, direct := h.(*route)
