@@ -3,6 +3,7 @@ package docs
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/base64"
 	"net"
 	"net/http"
@@ -287,9 +288,8 @@ func (s *session) check(b block) {
 		text = complete(text)
 	}
 	dir := s.t.TempDir()
-	secret := base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{0xa5, 0x3c, 0x17, 0x88}, 8))
 	for _, m := range fileRef.FindAllStringSubmatch(text, -1) {
-		if err := os.WriteFile(filepath.Join(dir, filepath.Base(m[1])), []byte(secret+"\n"), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, filepath.Base(m[1])), []byte(secret(m[1])+"\n"), 0o600); err != nil {
 			s.t.Fatal(err)
 		}
 		text = strings.ReplaceAll(text, m[1], filepath.Base(m[1]))
@@ -297,7 +297,7 @@ func (s *session) check(b block) {
 	cmd := exec.Command(filepath.Join(s.stint, "stint"), "check", "config.yaml")
 	cmd.Dir, cmd.Env = dir, os.Environ()
 	for _, m := range envRef.FindAllStringSubmatch(text, -1) {
-		cmd.Env = append(cmd.Env, m[1]+"="+secret)
+		cmd.Env = append(cmd.Env, m[1]+"="+secret(m[1]))
 	}
 	if err := os.WriteFile(filepath.Join(dir, "config.yaml"), []byte(text), 0o600); err != nil {
 		s.t.Fatal(err)
@@ -305,6 +305,12 @@ func (s *session) check(b block) {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		s.t.Errorf("%s: stint check: %v\n%s\n%s", b, err, out, text)
 	}
+}
+
+// secret makes up a key, or a password: another one for each name.
+func secret(name string) string {
+	sum := sha256.Sum256([]byte(name))
+	return base64.StdEncoding.EncodeToString(sum[:])
 }
 
 // complete adds the sections that a configuration must have and text lacks.

@@ -25,7 +25,10 @@ var imports = map[string]string{
 	"subject":    "github.com/stintlimit/stint/subject",
 }
 
-var selector = regexp.MustCompile(`\b([a-z]+)\.[A-Z]`)
+var (
+	selector = regexp.MustCompile(`\b([a-z]+)\.[A-Z]`)
+	remark   = regexp.MustCompile(`//.*`)
+)
 
 // compile builds a Go block as a package of this module. A block that is not a
 // whole file is the body of a function.
@@ -62,7 +65,7 @@ func compile(t *testing.T, b block) {
 // wrap makes a file of statements, or of declarations.
 func wrap(text string) string {
 	var needed []string
-	for _, m := range selector.FindAllStringSubmatch(text, -1) {
+	for _, m := range selector.FindAllStringSubmatch(remark.ReplaceAllString(text, ""), -1) {
 		if path, known := imports[m[1]]; known && !slices.Contains(needed, path) {
 			needed = append(needed, path)
 		}
