@@ -50,7 +50,7 @@ fuzz: ## every fuzz target, FUZZTIME each (10s)
 	GO='$(GO)' ./scripts/fuzz '$(FUZZTIME)'
 
 .PHONY: bench
-bench: deps ## the figures of docs/benchmarks.md, as Markdown
+bench: deps ## the figures about speed and size, as Markdown
 	cd bench && $(GO) run ./cmd/figures
 
 .PHONY: cover
