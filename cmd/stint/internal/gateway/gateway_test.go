@@ -1,0 +1,253 @@
+package gateway
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// behind starts an upstream, and a server that sends on to it. Fields are what
+// a limit in front sets on each response.
+func behind(t *testing.T, c Config, fields http.Header, upstream http.HandlerFunc) *httptest.Server {
+	t.Helper()
+	up := httptest.NewServer(upstream)
+	t.Cleanup(up.Close)
+	if c.Upstream == nil {
+		u, err := url.Parse(up.URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Upstream = u
+	}
+	c.Logger = slog.New(slog.DiscardHandler)
+	p := New(c)
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		for name, values := range fields {
+			w.Header()[name] = values
+		}
+		p.ServeHTTP(w, r)
+	}))
+	t.Cleanup(front.Close)
+	t.Cleanup(p.Close)
+	return front
+}
+
+func get(t *testing.T, target string, header http.Header) (*http.Response, string) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), "GET", target, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if header != nil {
+		r.Header = header
+	}
+	res, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res, string(body)
+}
+
+func TestPathAndQueryAreKeptBehindTheUpstreamsPath(t *testing.T) {
+	var seen string
+	front := behind(t, Config{}, nil, func(_ http.ResponseWriter, r *http.Request) { seen = r.URL.String() })
+	get(t, front.URL+"/a%2Fb/c?x=1&y;=2", nil)
+	if seen != "/a%2Fb/c?x=1&y;=2" && seen != "/a%2Fb/c?x=1" {
+		t.Errorf("upstream saw %q", seen)
+	}
+}
+
+func TestForwardingHeaders(t *testing.T) {
+	given := http.Header{
+		"X-Forwarded-For":   {"192.0.2.1"},
+		"X-Forwarded-Proto": {"https"},
+		"X-Forwarded-Host":  {"example.org"},
+		"Forwarded":         {"for=192.0.2.1"},
+		"X_forwarded_for":   {"192.0.2.9"},
+		"X-Auth-User":       {"alice"},
+		"X_auth_user":       {"mallory"},
+	}
+	for name, tt := range map[string]struct {
+		trusted bool
+		want    map[string]string
+	}{
+		"of a trusted peer are kept, and the peer is added": {true, map[string]string{
+			"X-Forwarded-For": "192.0.2.1, 127.0.0.1", "X-Forwarded-Proto": "https", "X-Forwarded-Host": "example.org",
+			"Forwarded": "for=192.0.2.1", "X-Auth-User": "alice", "X_forwarded_for": "", "X_auth_user": "",
+		}},
+		"of anybody else are replaced": {false, map[string]string{
+			"X-Forwarded-For": "127.0.0.1", "X-Forwarded-Proto": "http", "X-Forwarded-Host": "HOST",
+			"Forwarded": "", "X-Auth-User": "", "X_forwarded_for": "", "X_auth_user": "",
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := map[string]string{}
+			c := Config{PrincipalHeader: "X-Auth-User", Trusted: func(string) bool { return tt.trusted }}
+			front := behind(t, c, nil, func(_ http.ResponseWriter, r *http.Request) {
+				for h := range tt.want {
+					got[h] = strings.Join(r.Header[h], "|")
+				}
+			})
+			if !tt.trusted {
+				tt.want["X-Forwarded-Host"] = strings.TrimPrefix(front.URL, "http://")
+			}
+			get(t, front.URL, given.Clone())
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("headers (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// C20: exactly one value for each field, whatever both sides set.
+func TestEachFieldHasOneLine(t *testing.T) {
+	ours := http.Header{"Ratelimit": {`"api";r=9;t=1`}, "Ratelimit-Policy": {`"api";q=10;w=10`}}
+	for name, tt := range map[string]struct{ upstream, want string }{
+		"the upstream says nothing":          {"", `"api";r=9;t=1`},
+		"the upstream has limits of its own": {`"inner";r=1`, `"api";r=9;t=1, "inner";r=1`},
+		"the upstream speaks an older draft": {"limit=10, remaining=5, reset=1", `"api";r=9;t=1`},
+		"the upstream writes nonsense":       {`"inner`, `"api";r=9;t=1`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			front := behind(t, Config{}, ours, func(w http.ResponseWriter, _ *http.Request) {
+				if tt.upstream != "" {
+					w.Header().Set("RateLimit", tt.upstream)
+				}
+				w.Header().Set("X-RateLimit-Remaining", "7")
+				w.WriteHeader(http.StatusEarlyHints)
+				w.WriteHeader(http.StatusTeapot)
+			})
+			res, _ := get(t, front.URL, nil)
+			got := map[string][]string{}
+			for _, h := range []string{"Ratelimit", "Ratelimit-Policy", "X-Ratelimit-Remaining"} {
+				got[h] = res.Header[h]
+			}
+			want := map[string][]string{
+				"Ratelimit": {tt.want}, "Ratelimit-Policy": {`"api";q=10;w=10`}, "X-Ratelimit-Remaining": {"7"},
+			}
+			if diff := cmp.Diff(want, got); diff != "" || res.StatusCode != http.StatusTeapot {
+				t.Errorf("status %d, fields (-want +got):\n%s", res.StatusCode, diff)
+			}
+		})
+	}
+}
+
+func TestUpstreamsFieldsPassWhereThereAreNone(t *testing.T) {
+	front := behind(t, Config{}, nil, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("RateLimit", "limit=10, remaining=5, reset=1")
+	})
+	if res, _ := get(t, front.URL, nil); res.Header.Get("RateLimit") != "limit=10, remaining=5, reset=1" {
+		t.Errorf("RateLimit: %q", res.Header["Ratelimit"])
+	}
+}
+
+func TestAnUpstreamThatIsGoneIsABadGateway(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone := l.Addr().String()
+	l.Close()
+	var reported error
+	c := Config{Upstream: &url.URL{Scheme: "http", Host: gone}, OnError: func(err error) { reported = err }}
+	front := behind(t, c, http.Header{"Ratelimit": {`"api";r=9`}}, nil)
+	res, body := get(t, front.URL, nil)
+	if res.StatusCode != 502 || res.Header.Get("Content-Type") != "application/problem+json" ||
+		!strings.Contains(body, `"status":502`) || strings.Contains(body, gone) {
+		t.Errorf("status %d, %v, body %s", res.StatusCode, res.Header, body)
+	}
+	if len(res.Header["Ratelimit"]) != 1 || res.Header.Get("Retry-After") != "" {
+		t.Errorf("fields: %v", res.Header)
+	}
+	if reported == nil {
+		t.Error("nobody was told")
+	}
+}
+
+func TestEventsArriveOneByOne(t *testing.T) {
+	next := make(chan struct{})
+	front := behind(t, Config{}, nil, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/x-something")
+		for i := range 3 {
+			fmt.Fprintf(w, "event %d\n", i)
+			_ = http.NewResponseController(w).Flush()
+			select {
+			case <-next:
+			case <-r.Context().Done():
+				return
+			}
+		}
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	r, _ := http.NewRequestWithContext(ctx, "GET", front.URL, nil)
+	res, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	lines := bufio.NewReader(res.Body)
+	for i := range 3 {
+		line, err := lines.ReadString('\n')
+		if err != nil || line != fmt.Sprintf("event %d\n", i) {
+			t.Fatalf("event %d: %q, %v", i, line, err)
+		}
+		next <- struct{}{}
+	}
+}
+
+func TestAnUpgradedConnectionCarriesBothWays(t *testing.T) {
+	front := behind(t, Config{}, nil, func(w http.ResponseWriter, r *http.Request) {
+		conn, rw, err := http.NewResponseController(w).Hijack()
+		if err != nil || r.Header.Get("Upgrade") != "echo" {
+			t.Errorf("hijack: %v, upgrade %q", err, r.Header.Get("Upgrade"))
+			return
+		}
+		defer conn.Close()
+		fmt.Fprint(rw, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n")
+		_ = rw.Flush()
+		line, _ := rw.ReadString('\n')
+		fmt.Fprint(rw, "you said ", line)
+		_ = rw.Flush()
+	})
+	conn, err := net.Dial("tcp", strings.TrimPrefix(front.URL, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(10 * time.Second))
+	fmt.Fprint(conn, "GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n")
+	in := bufio.NewReader(conn)
+	res, err := http.ReadResponse(in, nil)
+	if err != nil || res.StatusCode != http.StatusSwitchingProtocols {
+		t.Fatalf("response %v, %v", res, err)
+	}
+	fmt.Fprint(conn, "hello\n")
+	if line, err := in.ReadString('\n'); line != "you said hello\n" {
+		t.Errorf("%q, %v", line, err)
+	}
+}
+
+func TestPageAdmits(t *testing.T) {
+	w := httptest.NewRecorder()
+	Page().ServeHTTP(w, httptest.NewRequest("GET", "/any", nil))
+	if w.Code != 200 || !strings.Contains(w.Body.String(), "upstream") {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+}
