@@ -90,8 +90,8 @@ func (s *Store) commit(g *stint.Group, parts []part, locked []*shard, r *record)
 	commits, spends := g.Op == stint.Take, false
 	for i := range parts {
 		p := &parts[i]
-		sh := s.shard(p)
-		if err := p.read(&sh.table, s.lookup(sh, p.charge, p.hash, g.Now), p.charge, g.Now); err != nil {
+		t := &s.shard(p).table
+		if err := p.read(t, t.live(p.charge, p.hash, g.Now), p.charge, g.Now); err != nil {
 			if p.charge.Policy.Mode == stint.Enforce {
 				return stint.Verdict{}, err
 			}

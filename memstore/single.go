@@ -18,7 +18,7 @@ func (s *Store) decideOne(g *stint.Group, v *stint.Verdict) error {
 		p.limbs = make([]limb, stint.MaxLimits)[:len(p.terms)]
 	}
 	sh.mu.Lock()
-	at := s.lookup(sh, c, h, g.Now)
+	at := sh.table.live(c, h, g.Now)
 	err := p.read(&sh.table, at, c, g.Now)
 	if err == nil && p.passes && g.Op == stint.Take {
 		if at == nil {

@@ -20,27 +20,24 @@ func (sh *shard) expiresAt(instant int64) {
 	}
 }
 
-// lookup returns the counter of a charge in a locked shard, or nil. It drops one that
-// has expired: from here on expired is missing, for the sweeps that may follow
-// as well.
-func (s *Store) lookup(sh *shard, c *stint.Charge, h uint64, now int64) *counter {
-	at := sh.table.find(c, h)
-	if at != nil && at.expires <= now {
-		sh.table.remove(sh.table.place(c, h))
-		s.held.Add(-1)
-		return nil
-	}
-	return at
-}
-
-// admit makes room for a counter that is not there and inserts it. sh is
-// locked.
+// admit makes room for the counter of a charge, which is missing or expired,
+// and inserts it. sh is locked.
 func (s *Store) admit(sh *shard, c *stint.Charge, h uint64, now int64) (*counter, error) {
+	s.dropExpired(sh, c, h, now)
 	if !s.reserve(now, sh) {
 		return nil, errFull
 	}
 	s.sweep(sh, now)
 	return sh.table.insert(c, h), nil
+}
+
+// dropExpired drops the counter of a charge if it has expired. Only those who
+// are about to spend do so: a peek or a denial leaves no trace.
+func (s *Store) dropExpired(sh *shard, c *stint.Charge, h uint64, now int64) {
+	if place := sh.table.place(c, h); place >= 0 && sh.table.counters[place].expires <= now {
+		sh.table.remove(place)
+		s.held.Add(-1)
+	}
 }
 
 // reserve takes a place under the bound, where needed after dropping expired

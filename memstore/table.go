@@ -55,6 +55,14 @@ func (t *table) find(c *stint.Charge, h uint64) *counter {
 	return nil
 }
 
+// live returns the counter of a charge, or nil if it is missing or expired.
+func (t *table) live(c *stint.Charge, h uint64, now int64) *counter {
+	if at := t.find(c, h); at != nil && at.expires > now {
+		return at
+	}
+	return nil
+}
+
 // place returns where the counter of a charge lies, or -1.
 func (t *table) place(c *stint.Charge, h uint64) int {
 	h &= lowHalf

@@ -5,6 +5,11 @@ import "github.com/stintlimit/stint"
 // write spends every part that passes and keeps the record, or changes nothing
 // and says why. Bounds are checked before the first counter changes.
 func (s *Store) write(g *stint.Group, parts []part, locked []*shard, r *record) error {
+	for i := range parts {
+		if p := &parts[i]; p.spends() {
+			s.dropExpired(s.shard(p), p.charge, p.hash, g.Now)
+		}
+	}
 	places, err := s.makePlaces(g, parts, locked, r != nil)
 	if err != nil {
 		return err

@@ -2,8 +2,6 @@ package storetest
 
 import "testing"
 
-var figurePromises, groupPromises, dedupPromises, clockPromises, editPromises, concurrencyPromises []promise
-
 type Trace struct{ Name string }
 
 func (tr *Trace) Replay(t testing.TB, f Fixture) {}
