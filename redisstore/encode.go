@@ -119,9 +119,16 @@ func recorded(g *stint.Group) bool {
 	return g.Op == stint.Take && !g.ID.IsZero() && !g.Charge(0).Policy.Dedup.Off
 }
 
-// single reports whether g fits the tight script.
-func single(g *stint.Group) bool {
-	return g.Len() == 1 && len(g.Charge(0).Policy.Terms()) == 1 && !recorded(g)
+// tight reports whether groups fit a tight script: single charges under one
+// policy of one limit, without callers' ids.
+func tight(groups []*stint.Group) bool {
+	p := groups[0].Charge(0).Policy
+	for _, g := range groups {
+		if g.Len() != 1 || g.Charge(0).Policy != p || recorded(g) {
+			return false
+		}
+	}
+	return len(p.Terms()) == 1
 }
 
 func peekFlag(g *stint.Group) byte {
@@ -131,7 +138,7 @@ func peekFlag(g *stint.Group) byte {
 	return 0
 }
 
-// encode makes a batch of groups: single ones under one policy, or any. fences
+// encode makes a batch of groups, for a tight script if they fit one. fences
 // are the last server instants at which each group may still run. sessionKey
 // is empty if there is no session.
 func (e *encoder) encode(groups []*stint.Group, fences []int64, sessionKey string, sequence, recordTTL int64) *batch {
@@ -140,7 +147,7 @@ func (e *encoder) encode(groups []*stint.Group, fences []int64, sessionKey strin
 		session = sessionIfDue
 	}
 	b := &batch{groups: groups, blob: e.head(make([]byte, 0, 256), session, sequence, recordTTL)}
-	if single(groups[0]) {
+	if tight(groups) {
 		e.encodeSingle(b, fences)
 	} else {
 		e.encodeGroups(b, fences)

@@ -61,9 +61,11 @@ func newLane(length int, senders []*sender) *lane {
 	return l
 }
 
-// close ends the senders and answers everything that still waits.
-func (l *lane) close() {
-	l.once.Do(func() { close(l.closing) })
+// close lets no sender take another group.
+func (l *lane) close() { l.once.Do(func() { close(l.closing) }) }
+
+// drain waits for the senders and answers everything that still waits.
+func (l *lane) drain() {
 	l.senders.Wait()
 	for {
 		select {

@@ -59,12 +59,19 @@ func (s *Store) Decide(ctx context.Context, g stint.Group) (stint.Verdict, error
 func (s *Store) Ping(ctx context.Context) error { return s.probe.Ping(ctx).Err() }
 
 // Close answers what still waits with stint.AdmissionRejected and closes every
-// connection. Evaluations after it are refused.
+// connection: what is under way ends as the loss of a connection does.
+// Evaluations after it are refused. Closing twice is harmless.
 func (s *Store) Close() error {
 	s.lane.close()
-	var errs []error
+	errs := []error{s.probe.Close()}
 	for _, sender := range s.senders {
 		errs = append(errs, sender.client.Close())
 	}
-	return errors.Join(append(errs, s.probe.Close())...)
+	s.lane.drain()
+	for i, err := range errs {
+		if errors.Is(err, redis.ErrClosed) {
+			errs[i] = nil
+		}
+	}
+	return errors.Join(errs...)
 }
