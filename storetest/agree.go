@@ -68,6 +68,7 @@ type program struct {
 	*rand.Rand
 	families []family
 	now      int64 // epoch ms
+	skew     int64 // how far the next caller is behind it, ms
 
 	lines []string      // what was done, for whoever must find out why
 	asked []stint.Group // groups with an id, to be repeated
@@ -84,7 +85,7 @@ var subjects = [...]string{"alice", "bob", "carol"}
 
 func newProgram(t testing.TB, seed uint64) *program {
 	r := rand.New(rand.NewPCG(seed, 0x5714_7e57))
-	return &program{Rand: r, families: families(t, r), now: epoch + r.Int64N(86_400_000), last: map[counter]stint.Decision{}}
+	return &program{Rand: r, families: families(t, r), now: epoch + 86_400_000 + r.Int64N(86_400_000), last: map[counter]stint.Decision{}}
 }
 
 func (p *program) oneIn(n int) bool { return p.IntN(n) == 0 }

@@ -8,27 +8,29 @@ import (
 )
 
 // stepClock moves the clock to where something happens: not at all, a little,
-// to the edge of an advertised wait, far ahead, or back, also beyond what
-// policies permit.
+// to the edge of an advertised wait, or far ahead. Now and then it stays a
+// little behind, and now and then a caller is behind by anything, once.
 func (p *program) stepClock() {
+	p.skew = 0
 	switch n := p.IntN(100); {
-	case n < 40:
-	case n < 60:
+	case n < 50:
+	case n < 65:
 		p.now += p.Int64N(20)
-	case n < 75:
+	case n < 72:
 		p.now += p.Int64N(5_000)
-	case n < 85:
+	case n < 86:
 		p.now += p.edge()
 	case n < 87:
 		p.now += p.Int64N(30 * 86_400_000)
-	case n < 94:
+	case n < 90:
 		p.now -= p.Int64N(20)
-	case n < 98:
-		p.now -= p.Int64N(6_000)
+	case n < 91:
+		p.now -= p.Int64N(5_000)
+	case n < 99:
+		p.skew = p.Int64N(6_000)
 	default:
-		p.now -= p.Int64N(2 * 3_600_000)
+		p.skew = p.Int64N(2 * 3_600_000)
 	}
-	p.now = max(p.now, epoch)
 }
 
 // edge is the wait that some counter advertised last, or one millisecond less.
@@ -53,14 +55,14 @@ func (p *program) next() stint.Group {
 	if p.oneIn(6) {
 		op = stint.Peek
 	}
-	if p.oneIn(3) {
+	if p.oneIn(2) {
 		eid = id(strconv.Itoa(p.IntN(1 << 20)))
 	}
 	charges := 1
 	if p.oneIn(3) {
 		charges = 2 + p.IntN(3)
 	}
-	return newGroup(op, eid, p.now, p.charges(op, charges))
+	return newGroup(op, eid, p.now-p.skew, p.charges(op, charges))
 }
 
 // charges are n charges on different counters.
@@ -121,5 +123,5 @@ func (p *program) repeat() stint.Group {
 	case 2:
 		charges = charges[:1]
 	}
-	return newGroup(stint.Take, old.ID, p.now, charges)
+	return newGroup(stint.Take, old.ID, p.now-p.skew, charges)
 }

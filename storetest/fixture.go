@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -29,7 +30,7 @@ func Run(t *testing.T, newFixture func(t testing.TB) Fixture) {
 		}
 	}
 	for _, tr := range traces(t) {
-		t.Run("trace/"+tr.Name, func(t *testing.T) { tr.Replay(t, newFixture(t)) })
+		t.Run("trace/"+strings.TrimSuffix(tr.Name, ".txt"), func(t *testing.T) { tr.Replay(t, newFixture(t)) })
 	}
 }
 
