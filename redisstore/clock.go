@@ -44,8 +44,9 @@ func (c *serverClock) sample(server int64, sent, received time.Time) {
 	c.known, c.low, c.high, c.sampled = true, low, high, t1
 }
 
-// fence returns the server's time in ms at t, at the earliest: what runs before
-// it runs before t. ok is false while nothing is known of the server's clock.
+// fence returns a server time in whole ms, at most the server's time at t: what
+// runs before it runs before t. ok is false while nothing is known of the
+// server's clock.
 func (c *serverClock) fence(t time.Time) (ms int64, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -139,7 +139,7 @@ func peekFlag(g *stint.Group) byte {
 }
 
 // encode makes a batch of groups, for a tight script if they fit one. fences
-// are the last server instants at which each group may still run. sessionKey
+// are the first server instants at which each group may run no more. sessionKey
 // is empty if there is no session.
 func (e *encoder) encode(groups []*stint.Group, fences []int64, sessionKey string, sequence, recordTTL int64) *batch {
 	session := byte(sessionOff)

@@ -155,7 +155,7 @@ local any_spent = false
 -- decide answers one group.
 local function decide(g)
   local now = clock == 0 and server or g.now
-  if server > g.fence then return pack_bytes('B', EXPIRED) end
+  if server >= g.fence then return pack_bytes('B', EXPIRED) end
   local r = g.place > 0 and load_records(g.place)
   if r then
     if r.damaged then return pack_bytes('B', INCOMPATIBLE) end

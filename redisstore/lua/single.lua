@@ -57,7 +57,7 @@ repeat
   i, peek, now, fence, cost, pos = unpack_bytes('>I2BI7I7I7', blob, pos)
   n = n + 1
   if clock == 0 then now = server end
-  if server > fence then
+  if server >= fence then
     answers[n] = pack_bytes('B', EXPIRED)
   elseif unsafe(now) then
     answers[n] = pack_bytes('B', CLOCK_UNSAFE)
