@@ -28,7 +28,7 @@ var plenty = []stint.Limit{stint.TokenBucket{Capacity: 1 << 40, Refill: 1 << 40,
 
 // serving returns a function that serves one request through h.
 func serving(h http.Handler) func() {
-	r := httptest.NewRequest("GET", "/orders/7", nil)
+	r := httptest.NewRequest(http.MethodGet, "/orders/7", nil)
 	w := &discard{header: http.Header{}}
 	return func() {
 		clear(w.header)

@@ -101,8 +101,7 @@ func (m *Middleware) admit(w http.ResponseWriter, r *http.Request) bool {
 }
 
 func (m *Middleware) failed(w http.ResponseWriter, r *http.Request, route string, err error) {
-	var unidentified *edge.UnidentifiedError
-	if errors.As(err, &unidentified) {
+	if unidentified, ok := errors.AsType[*edge.UnidentifiedError](err); ok {
 		quota.Unidentified(w, detail(unidentified.Subject))
 		return
 	}

@@ -155,7 +155,7 @@ func TestAllowedResponsesAreTheHandlers(t *testing.T) {
 		"Cache-Control":         {"max-age=60"},
 		"Content-Type":          {"text/plain"},
 	}
-	if diff := cmp.Diff(want, res.Header); diff != "" || res.StatusCode != 503 {
+	if diff := cmp.Diff(want, res.Header); diff != "" || res.StatusCode != http.StatusServiceUnavailable {
 		t.Errorf("status %d (-want +got):\n%s", res.StatusCode, diff)
 	}
 }
@@ -303,7 +303,7 @@ func TestAnOutageLogsOneLineAnInterval(t *testing.T) {
 		if len(out.text) != 1 {
 			t.Fatalf("%d lines in the first interval", len(out.text))
 		}
-		time.Sleep(time.Minute) // of the bubble's clock
+		<-time.After(time.Minute)
 		get(h, "/")
 		if len(out.text) != 2 {
 			t.Fatalf("%d lines after the second interval began", len(out.text))

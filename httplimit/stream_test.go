@@ -67,7 +67,7 @@ func TestEventsArriveOneByOne(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer res.Body.Close()
-	if got := res.Header["Ratelimit"]; len(got) != 1 || res.StatusCode != 200 {
+	if got := res.Header["Ratelimit"]; len(got) != 1 || res.StatusCode != http.StatusOK {
 		t.Errorf("status %d, RateLimit %q", res.StatusCode, got)
 	}
 	readEvents(t, res, tick)
@@ -77,7 +77,7 @@ func TestEventsArriveOneByOne(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer denied.Body.Close()
-	if denied.StatusCode != 429 {
+	if denied.StatusCode != http.StatusTooManyRequests {
 		t.Errorf("a second stream: status %d; the first was to cost one unit", denied.StatusCode)
 	}
 }
@@ -94,7 +94,7 @@ func TestHTTP2StreamsWork(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer res.Body.Close()
-	if res.ProtoMajor != 2 || res.StatusCode != 200 || res.Header.Get("RateLimit") != `"api";r=0;t=86400` {
+	if res.ProtoMajor != 2 || res.StatusCode != http.StatusOK || res.Header.Get("RateLimit") != `"api";r=0;t=86400` {
 		t.Errorf("%s %d, RateLimit %q", res.Proto, res.StatusCode, res.Header.Get("RateLimit"))
 	}
 	readEvents(t, res, tick)
@@ -103,7 +103,7 @@ func TestHTTP2StreamsWork(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer denied.Body.Close()
-	if denied.StatusCode != 429 || denied.ProtoMajor != 2 {
+	if denied.StatusCode != http.StatusTooManyRequests || denied.ProtoMajor != 2 {
 		t.Errorf("a second request: %s %d", denied.Proto, denied.StatusCode)
 	}
 }
@@ -118,14 +118,14 @@ var echo = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 	}
 	defer conn.Close()
 	fmt.Fprint(rw, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n")
-	rw.Flush()
+	_ = rw.Flush()
 	for {
 		line, err := rw.ReadString('\n')
 		if err != nil {
 			return
 		}
 		fmt.Fprint(rw, line)
-		rw.Flush()
+		_ = rw.Flush()
 	}
 })
 
@@ -161,7 +161,7 @@ func TestOneSocketCostsOneUnit(t *testing.T) {
 	}
 	res, _, _ := upgrade(t, s)
 	body, err := io.ReadAll(res.Body)
-	if err != nil || res.StatusCode != 429 || res.Header.Get("Upgrade") != "" || !strings.Contains(string(body), "quota-exceeded") {
+	if err != nil || res.StatusCode != http.StatusTooManyRequests || res.Header.Get("Upgrade") != "" || !strings.Contains(string(body), "quota-exceeded") {
 		t.Errorf("a denied upgrade: %d %v %s %v", res.StatusCode, res.Header, body, err)
 	}
 }
@@ -176,13 +176,13 @@ func TestResponseControllerReachesTheConnection(t *testing.T) {
 			c.SetReadDeadline(time.Now().Add(-time.Second)),
 		)
 		if _, readErr := io.ReadAll(r.Body); !errors.Is(readErr, os.ErrDeadlineExceeded) {
-			err = errors.Join(err, fmt.Errorf("reading past the deadline: %v", readErr))
+			err = errors.Join(err, fmt.Errorf("reading past the deadline: %w", readErr))
 		}
 		w.WriteHeader(http.StatusAccepted)
 		result <- errors.Join(err, c.Flush())
 	})))
 	body, stalled := io.Pipe()
-	defer stalled.Close()
+	defer func() { _ = stalled.Close() }()
 	res, err := s.Client().Post(s.URL, "text/plain", body)
 	if err == nil {
 		defer res.Body.Close()

@@ -163,7 +163,7 @@ func TestSecretsShowNowhere(t *testing.T) {
 	for _, form := range []string{
 		"SECRET", text, text[4:20], base64.URLEncoding.EncodeToString(secret),
 		hex.EncodeToString(secret)[8:24], strings.ToUpper(hex.EncodeToString(secret))[8:24],
-		strings.Trim(fmt.Sprint(secret[3:8]), "[]"), strings.Trim(fmt.Sprintf("%#v", secret[3:6]), "[]byte{}"),
+		strings.Trim(fmt.Sprintf("%d", secret[3:8]), "[]"), strings.Trim(fmt.Sprintf("%#v", secret[3:6]), "[]byte{}"),
 	} {
 		if strings.Contains(out.String(), form) {
 			t.Errorf("the secret shows as %q", form)

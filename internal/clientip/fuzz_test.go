@@ -34,7 +34,7 @@ func FuzzForwarding(f *testing.F) {
 				t.Fatalf("%s: %v, %v and then %v, %v", headers[i], got, err, again, err2)
 			}
 			if err != nil {
-				if _, fault := err.(clientip.Fault); !fault || got.IsValid() {
+				if fault := clientip.Fault(""); !errors.As(err, &fault) || got.IsValid() {
 					t.Fatalf("%s: %v, %v", headers[i], got, err)
 				}
 				continue

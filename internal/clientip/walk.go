@@ -2,6 +2,7 @@ package clientip
 
 import (
 	"net/netip"
+	"slices"
 	"strings"
 )
 
@@ -40,8 +41,8 @@ func (r *Resolver) walk(lines []string) (netip.Addr, error) {
 	}
 	var hop netip.Addr
 	hops, budget := 0, maxBytes
-	for i := len(lines) - 1; i >= 0; i-- {
-		rest, more := lines[i], true
+	for _, line := range slices.Backward(lines) {
+		rest, more := line, true
 		for more {
 			if hops == maxHops {
 				return netip.Addr{}, TooLong

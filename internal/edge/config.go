@@ -61,7 +61,9 @@ type Config struct {
 	OnUnidentified func(policy string, shadow bool)
 }
 
-// Route is a class of requests, and what each of them is charged.
+// Route is a class of requests, and what each of them is charged. A pattern
+// with a host takes the client's word for it: use one only where a request
+// that names another host goes elsewhere.
 type Route struct {
 	ID      string // ^[A-Za-z][A-Za-z0-9._-]{0,31}$
 	Match   string // a ServeMux pattern, such as "POST /orders/{id}"

@@ -56,7 +56,7 @@ func TestEachProblemNamesItsPlace(t *testing.T) {
 		"no default":           {func(c *edge.Config) { c.Default = nil }, "Default", "is missing"},
 		"default with a match": {func(c *edge.Config) { c.Default.Match = "/" }, "Default.Match", "matches what the others do not"},
 		"default with an id":   {func(c *edge.Config) { c.Default.ID = "rest" }, "Default.ID", "is called"},
-		"default's policy":     {func(c *edge.Config) { c.Default = byAddress("adress") }, "Default.Charges[0].Policy", `"adress"`},
+		"default's policy":     {func(c *edge.Config) { c.Default = byAddress("nobody") }, "Default.Charges[0].Policy", `"nobody"`},
 		"default's cost":       {func(c *edge.Config) { c.Default = byAddress("address"); c.Default.Cost = 6 }, "Default.Cost", "maximum cost"},
 		"no id":                {func(c *edge.Config) { c.Routes[0].ID = "" }, "Routes[0].ID", "not an id"},
 		"bad id":               {func(c *edge.Config) { c.Routes[0].ID = "a:b" }, "Routes[0].ID", "not an id"},

@@ -110,15 +110,15 @@ func TestStrangeTargetsAreCharged(t *testing.T) {
 		r    http.Request
 		want string
 	}{
-		"the server itself":        {http.Request{Method: "OPTIONS", URL: &url.URL{Path: "*"}}, "default"},
-		"an empty path":            {http.Request{Method: "GET", URL: &url.URL{}}, "default"},
-		"a relative path":          {http.Request{Method: "GET", URL: &url.URL{Path: "login"}}, "login"},
-		"CONNECT to an authority":  {http.Request{Method: "CONNECT", Host: "example.com:443", URL: &url.URL{Host: "example.com:443"}}, "default"},
-		"CONNECT to a path":        {http.Request{Method: "CONNECT", URL: &url.URL{Path: "/login"}}, "login"},
-		"CONNECT to an odd path":   {http.Request{Method: "CONNECT", URL: &url.URL{Path: "//a/../login"}}, "login"},
-		"CONNECT to a tree's root": {http.Request{Method: "CONNECT", URL: &url.URL{Path: "/tree"}}, "tree"},
-		"an IPv6 host":             {http.Request{Method: "GET", Host: "[2001:DB8::1]:80", URL: &url.URL{Path: "/login"}}, "login"},
-		"an odd host":              {http.Request{Method: "GET", Host: ":::", URL: &url.URL{Path: "/login"}}, "login"},
+		"the server itself":        {http.Request{Method: http.MethodOptions, URL: &url.URL{Path: "*"}}, "default"},
+		"an empty path":            {http.Request{Method: http.MethodGet, URL: &url.URL{}}, "default"},
+		"a relative path":          {http.Request{Method: http.MethodGet, URL: &url.URL{Path: "login"}}, "login"},
+		"CONNECT to an authority":  {http.Request{Method: http.MethodConnect, Host: "example.com:443", URL: &url.URL{Host: "example.com:443"}}, "default"},
+		"CONNECT to a path":        {http.Request{Method: http.MethodConnect, URL: &url.URL{Path: "/login"}}, "login"},
+		"CONNECT to an odd path":   {http.Request{Method: http.MethodConnect, URL: &url.URL{Path: "//a/../login"}}, "login"},
+		"CONNECT to a tree's root": {http.Request{Method: http.MethodConnect, URL: &url.URL{Path: "/tree"}}, "tree"},
+		"an IPv6 host":             {http.Request{Method: http.MethodGet, Host: "[2001:DB8::1]:80", URL: &url.URL{Path: "/login"}}, "login"},
+		"an odd host":              {http.Request{Method: http.MethodGet, Host: ":::", URL: &url.URL{Path: "/login"}}, "login"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := classified(t, b, &tt.r); got != tt.want {

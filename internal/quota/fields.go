@@ -66,7 +66,8 @@ func tightest(policies []*stint.Policy, v *stint.Verdict, i, limit int) stint.St
 }
 
 // AddTo appends the items to what h already says, say an outer limiter, in one
-// line for each field. Whoever writes the fields later, say the handler behind
+// line for each field. What is there in the syntax of an earlier draft, which
+// has no items, stays alone. Whoever writes the fields later, say the handler behind
 // a middleware, replaces or extends them.
 func (f Fields) AddTo(h http.Header) {
 	addItems(h, PolicyField, f.Policy)
@@ -74,9 +75,11 @@ func (f Fields) AddTo(h http.Header) {
 }
 
 func addItems(h http.Header, field, items string) {
-	if items != "" {
-		h.Set(field, join(strings.Join(h[field], ", "), items))
+	there := strings.Join(h[field], ", ")
+	if items == "" || there != "" && there[0] != '"' {
+		return
 	}
+	h.Set(field, join(there, items))
 }
 
 func join(a, b string) string {

@@ -327,6 +327,11 @@ func TestFieldsJoinWhatIsThere(t *testing.T) {
 	h := http.Header{"Ratelimit": {`"outer";r=1`, `"outermost";r=2`}}
 	quota.Fields{Policy: `"api";q=5`, Limit: `"api";r=4`}.AddTo(h)
 	quota.Fields{}.AddTo(h)
+	older := http.Header{"Ratelimit": {"limit=10, remaining=5, reset=1"}, "Ratelimit-Policy": {"10;w=1"}}
+	quota.Fields{Policy: `"api";q=5`, Limit: `"api";r=4`}.AddTo(older)
+	if got := older.Get("RateLimit") + older.Get("RateLimit-Policy"); got != "limit=10, remaining=5, reset=110;w=1" {
+		t.Errorf("an earlier draft's fields became %s", got)
+	}
 	want := http.Header{"Ratelimit": {`"outer";r=1, "outermost";r=2, "api";r=4`}, "Ratelimit-Policy": {`"api";q=5`}}
 	if diff := cmp.Diff(want, h); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
