@@ -247,3 +247,11 @@ func TestResultNamesThePolicyOfEachDecision(t *testing.T) {
 		}
 	}
 }
+
+func TestErrorsQuoteNothingOfTheClient(t *testing.T) {
+	b := bridge(t, edge.Config{Default: byAddress("address")})
+	_, err := b.Decide(from("10.0.0.1:1", request("GET", "/", "X-Forwarded-For", "198.51.100.9;secret")))
+	if want := "edge: unidentified client-ip for policy address: clientip: malformed forwarding header"; err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
