@@ -18,7 +18,7 @@ help: ## list the targets
 
 .PHONY: build
 build: ## bin/stint
-	$(GO) build -trimpath -ldflags '-X main.version=$(VERSION)' -o bin/stint ./cmd/stint
+	$(GO) build -trimpath -ldflags '-X main.release=$(VERSION)' -o bin/stint ./cmd/stint
 
 .PHONY: deps
 deps: ## what the tests need besides Go: a redis-server

@@ -9,11 +9,16 @@ import (
 	"github.com/dunglas/httpsfv"
 )
 
-// waits are what depends on the instant of a request, not on its outcome.
-var waits = regexp.MustCompile(`(;t=|(?i:retry-after: ))\d+`)
+var (
+	// waits are what depends on the instant of a request, not on its outcome.
+	waits = regexp.MustCompile(`(;t=|^retry-after: )\d+`)
+	// field is the name of a field, which is the same in any case.
+	field = regexp.MustCompile(`^[A-Za-z-]+: `)
+)
 
 func normalise(line string) string {
-	return waits.ReplaceAllString(strings.TrimSpace(line), "${1}N")
+	line = field.ReplaceAllStringFunc(strings.TrimSpace(line), strings.ToLower)
+	return waits.ReplaceAllString(line, "${1}N")
 }
 
 // compareResponse holds a response that a page shows to the last one that its

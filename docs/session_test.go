@@ -30,6 +30,7 @@ type session struct {
 	listen    string // where stint serve listens in place of 127.0.0.1:8080
 	admin     string // and of 127.0.0.1:8081
 	upstream  string // in place of 127.0.0.1:3000; it answers 200 to everything
+	reserved  []net.Listener // hold listen and admin until stint serve needs them
 	redis     *redistest.Server
 	server    *exec.Cmd // stint serve, if it runs
 	log       *bytes.Buffer
@@ -42,22 +43,29 @@ func newSession(t *testing.T, stint string) *session {
 		w.WriteHeader(http.StatusOK)
 	}))
 	t.Cleanup(upstream.Close)
-	s := &session{
-		t: t, stint: stint, dir: t.TempDir(),
-		listen: freeAddress(t), admin: freeAddress(t), upstream: upstream.Listener.Addr().String(),
-	}
+	s := &session{t: t, stint: stint, dir: t.TempDir(), upstream: upstream.Listener.Addr().String()}
+	s.listen, s.admin = s.reserve(), s.reserve()
+	t.Cleanup(s.release)
 	t.Cleanup(s.stop)
 	return s
 }
 
-func freeAddress(t *testing.T) string {
-	t.Helper()
+// reserve returns a free address, which stays ours until it is released.
+func (s *session) reserve() string {
+	s.t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		t.Fatal(err)
+		s.t.Fatal(err)
 	}
-	defer l.Close()
+	s.reserved = append(s.reserved, l)
 	return l.Addr().String()
+}
+
+func (s *session) release() {
+	for _, l := range s.reserved {
+		l.Close()
+	}
+	s.reserved = nil
 }
 
 // relocate replaces the addresses of the documentation by those of the session.
@@ -195,6 +203,7 @@ func (s *session) serve(b block, args []string) {
 	cmd.Dir = s.dir
 	s.log = &bytes.Buffer{}
 	cmd.Stdout, cmd.Stderr = s.log, s.log
+	s.release()
 	if err := cmd.Start(); err != nil {
 		s.t.Fatalf("%s: %v", b, err)
 	}

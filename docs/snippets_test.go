@@ -25,6 +25,9 @@ var imports = map[string]string{
 	"subject":    "github.com/stintlimit/stint/subject",
 }
 
+// variables are what a snippet may use without making it, and their types.
+var variables = map[string]string{"hello": "http.Handler"}
+
 var (
 	selector = regexp.MustCompile(`\b([a-z]+)\.[A-Z]`)
 	remark   = regexp.MustCompile(`//.*`)
@@ -64,6 +67,11 @@ func compile(t *testing.T, b block) {
 
 // wrap makes a file of statements, or of declarations.
 func wrap(text string) string {
+	for name, kind := range variables {
+		if regexp.MustCompile(`\b` + name + `\b`).MatchString(text) {
+			text = "var " + name + " " + kind + "\n" + text
+		}
+	}
 	var needed []string
 	for _, m := range selector.FindAllStringSubmatch(remark.ReplaceAllString(text, ""), -1) {
 		if path, known := imports[m[1]]; known && !slices.Contains(needed, path) {
@@ -75,10 +83,31 @@ func wrap(text string) string {
 	for _, path := range needed {
 		fmt.Fprintf(&file, "import %q\n", path)
 	}
-	if regexp.MustCompile(`(?m)^(func|type|var|const) `).MatchString(text) {
+	if regexp.MustCompile(`(?m)^(func|type|const) `).MatchString(text) {
 		file.WriteString(text)
 	} else {
 		file.WriteString("func _() {\n" + text + "}\n")
 	}
 	return file.String()
+}
+
+// The README's five lines are those of the runnable example, which says what
+// they print.
+func TestReadmeShowsTheExample(t *testing.T) {
+	example, err := os.ReadFile("../httplimit/example_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, b := range parse(t, "README.md", "../README.md") {
+		if b.lang != "go" {
+			continue
+		}
+		for _, line := range b.lines() {
+			if line = strings.TrimSpace(line); !strings.HasPrefix(line, "log.") && !strings.Contains(string(example), line) {
+				t.Errorf("%s: not in httplimit's Example: %s", b, line)
+			}
+		}
+		return
+	}
+	t.Error("README.md shows no Go")
 }
