@@ -27,9 +27,9 @@ type session struct {
 	t         *testing.T
 	stint     string // the folder of the binary
 	dir       string
-	listen    string // where stint serve listens in place of 127.0.0.1:8080
-	admin     string // and of 127.0.0.1:8081
-	upstream  string // in place of 127.0.0.1:3000; it answers 200 to everything
+	listen    string         // where stint serve listens in place of 127.0.0.1:8080
+	admin     string         // and of 127.0.0.1:8081
+	upstream  string         // in place of 127.0.0.1:3000; it answers 200 to everything
 	reserved  []net.Listener // hold listen and admin until stint serve needs them
 	redis     *redistest.Server
 	server    *exec.Cmd // stint serve, if it runs
