@@ -233,8 +233,8 @@ func (l *Limiter) decide(ctx context.Context, g Group, start time.Time) (Verdict
 	if g.Op == Peek {
 		least = 0
 	}
-	for _, c := range g.Charges() {
-		if c.Cost < least || c.Cost > c.Policy.MaximumCost {
+	for i := range g.n { // not g.Charges(): an iterator would move g to the heap
+		if c := g.Charge(i); c.Cost < least || c.Cost > c.Policy.MaximumCost {
 			return Verdict{}, &Error{Reason: CostInvalid, Cause: fmt.Errorf("policy %q: a cost is %d to %d",
 				c.Policy.ID, least, c.Policy.MaximumCost)}
 		}
