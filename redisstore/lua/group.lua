@@ -12,8 +12,11 @@
 -- expiry, length of the answer, answer.
 -- Order: fence, callers' ids, clock, states, plan in order, records, states.
 -- Everything is validated before the first write.
-local past = earlier()
-if past then return past end
+
+-- foreign tells a key of another type from a missing one: MGET answers nil for both.
+local function foreign(key)
+  return call('PTTL', key) ~= -2
+end
 
 local function count()
   local n
@@ -37,7 +40,7 @@ end
 -- load reads a counter: its state flat in the array part, two numbers a limit.
 local function load(i, policy)
   local value = values[i]
-  local counter = {key = KEYS[i], policy = policy, exists = value and true}
+  local counter = {key = KEYS[i], policy = policy, length = value and #value}
   if not value then
     counter.damaged = foreign(KEYS[i])
   elseif #value ~= 7 + 14 * #policy then
@@ -165,7 +168,7 @@ local function decide(g)
       return pack_bytes('B', REPLAYED) .. body
     end
   end
-  if unsafe(now) then return pack_bytes('B', CLOCK_UNSAFE) end
+  if now > server + skew or now < server - skew then return pack_bytes('B', CLOCK_UNSAFE) end
 
   local plans, commits, spends = {}, g.peek == 0, false
   for c = 1, #g do
@@ -233,7 +236,7 @@ for i = 1, #states do
       state[l + 1] = pack_bytes('>I7I7', s, e)
       until_fresh = math.max(until_fresh, policy[l].forget(policy[l].period, policy[l].refill, s, e, counter.at))
     end
-    keep(counter.key, counter.exists, table.concat(state), until_fresh - counter.last + policy.safety, policy.grace)
+    keep(counter.key, counter.length, table.concat(state), until_fresh - counter.last + policy.safety, policy.grace)
   end
 end
 return reply
