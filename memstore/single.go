@@ -65,15 +65,13 @@ func (p *plan) read(t *table, at *counter, c *stint.Charge, now int64) error {
 	}
 	for i := range p.limbs {
 		term, l := &p.terms[i], &p.limbs[i]
-		switch {
-		case at == nil:
+		if at == nil {
 			l.state = algorithm.Fresh(term, now)
-		default:
-			stored := at.state
+		} else {
+			stored, ok := at.state, false
 			if i > 0 {
 				stored = t.beyond(at).states[i-1]
 			}
-			var ok bool
 			if l.state, ok = algorithm.Advance(term, stored, at.at, p.eff); !ok {
 				return errState
 			}

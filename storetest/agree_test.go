@@ -83,8 +83,8 @@ func TestAgreeFindsEveryKindOfDifference(t *testing.T) {
 			return v, err
 		}, "CLOCK_UNSAFE"},
 		{"no verdict and no error", func(_ *stint.Group, v stint.Verdict, err error) (stint.Verdict, error) {
-			if err != nil {
-				return stint.Verdict{}, nil
+			if v.Len() == 0 {
+				err = nil
 			}
 			return v, err
 		}, "and no error"},

@@ -12,11 +12,11 @@ import (
 // malformed says what is wrong with the shape of an answer, whatever it
 // decides, or "".
 func malformed(g *stint.Group, v *stint.Verdict, err error) string {
-	var known *stint.Error
+	_, known := errors.AsType[*stint.Error](err)
 	switch {
 	case err != nil && v.Len() != 0:
 		return "an error and a verdict"
-	case err != nil && !errors.As(err, &known):
+	case err != nil && !known:
 		return fmt.Sprintf("an error that is no *stint.Error: %v", err)
 	case err == nil && v.Len() != g.Len():
 		return fmt.Sprintf("%d decisions on %d charges, and no error", v.Len(), g.Len())
