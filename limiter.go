@@ -166,7 +166,7 @@ func (l *Limiter) group(ctx context.Context, op Op, id EvaluationID, requests []
 		return Verdict{}, err
 	}
 	g := l.newGroup(ctx, op, id, start)
-	places := make([]int, len(requests))
+	var places [MaxCharges]int
 	for i, r := range requests {
 		p := l.policies[r.Policy]
 		if p == nil {
@@ -199,7 +199,8 @@ func (l *Limiter) group(ctx context.Context, op Op, id EvaluationID, requests []
 // place adds c to g, or sums it with the charge that has its counter, and
 // returns where it stands.
 func place(g *Group, c Charge) int {
-	for i, other := range g.Charges() {
+	for i := range g.Len() {
+		other := g.Charge(i)
 		if other.Policy == c.Policy && other.Subject == c.Subject {
 			if c.Cost < 0 || other.Cost < 0 || (c.Cost == 0) != (other.Cost == 0) {
 				other.Cost = -1
@@ -255,8 +256,7 @@ func (l *Limiter) decide(ctx context.Context, g Group, start time.Time) (Verdict
 		}
 		return v, nil
 	}
-	var known *Error
-	if !errors.As(err, &known) {
+	if _, known := errors.AsType[*Error](err); !known {
 		return Verdict{}, &Error{Reason: OutcomeUnknown, Cause: err}
 	}
 	return Verdict{}, err

@@ -193,8 +193,7 @@ func TestStoresAreHeldToTheirContract(t *testing.T) {
 			if d.Allowed() || stint.ReasonOf(err) != stint.OutcomeUnknown || !errors.Is(err, stint.Indeterminate) {
 				t.Errorf("got %v, %v, want that nothing is known", d.Outcome, err)
 			}
-			var known *stint.Error
-			if !errors.As(err, &known) {
+			if _, known := errors.AsType[*stint.Error](err); !known {
 				t.Errorf("%T is no *stint.Error", err)
 			}
 		})

@@ -14,8 +14,7 @@ import (
 
 // fields lists the fields that NewPolicy complains about, in order.
 func fields(err error) (list []string) {
-	var invalid *stint.InvalidPolicyError
-	if errors.As(err, &invalid) {
+	if invalid, ok := errors.AsType[*stint.InvalidPolicyError](err); ok {
 		for _, p := range invalid.Problems {
 			list = append(list, p.Field)
 		}
