@@ -16,8 +16,20 @@ import (
 	"github.com/stintlimit/stint/storetest"
 )
 
-// limiterRules is what the limiter's account may do, as docs/redis.md says.
-const limiterRules = "resetchannels ~stint:* -@all +evalsha +script|load +mget +set +setrange +pttl +time +ping"
+// limiterRules is what the limiter's account may do, as docs/redis.md says it.
+func limiterRules(t *testing.T) string {
+	t.Helper()
+	page, err := os.ReadFile(filepath.Join("..", "docs", "redis.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rules, found := strings.Cut(string(page), "stint on >change-me ")
+	if !found {
+		t.Fatal("docs/redis.md does not say what the account may do")
+	}
+	rules, _, _ = strings.Cut(rules, "\n")
+	return rules
+}
 
 func contains(s, part string) bool { return strings.Contains(s, part) }
 
@@ -35,7 +47,7 @@ func restricted(t *testing.T, rules string) Config {
 }
 
 func TestTheLimitersAccountIsEnough(t *testing.T) {
-	c := restricted(t, limiterRules)
+	c := restricted(t, limiterRules(t))
 	m := memstore.New(memstore.Config{})
 	fixture := func(s stint.Store) storetest.Fixture {
 		return storetest.Fixture{Store: s, Forget: func() error { return nil }}
@@ -47,7 +59,7 @@ func TestTheLimitersAccountIsEnough(t *testing.T) {
 type forgetful struct{ stint.Store }
 
 func TestTheLimitersAccountIsNotTooMuch(t *testing.T) {
-	c := restricted(t, limiterRules)
+	c := restricted(t, limiterRules(t))
 	silenceClient()
 	admin := redis.NewClient(&redis.Options{Addr: c.Addresses[0], Username: c.Username, Password: c.Password, Protocol: 2, DisableIdentity: true})
 	defer admin.Close()
@@ -63,12 +75,12 @@ func TestTheLimitersAccountIsNotTooMuch(t *testing.T) {
 // Removing any one command is refused, and nothing is admitted for lack of it.
 func TestEachRuleIsNeeded(t *testing.T) {
 	single, several := anyPolicies(t)
-	for _, rule := range strings.Fields(limiterRules) {
+	for _, rule := range strings.Fields(limiterRules(t)) {
 		if !strings.HasPrefix(rule, "+") || rule == "+ping" { // +ping is for Ping alone
 			continue
 		}
 		t.Run(rule, func(t *testing.T) {
-			s := open(t, restricted(t, strings.Replace(limiterRules, rule, "", 1)))
+			s := open(t, restricted(t, strings.Replace(limiterRules(t), rule, "", 1)))
 			failed := false
 			for range 2 { // in-place writes come second
 				for _, p := range append(single, several...) {
@@ -86,7 +98,7 @@ func TestEachRuleIsNeeded(t *testing.T) {
 		})
 	}
 	t.Run("+ping", func(t *testing.T) {
-		s := open(t, restricted(t, strings.Replace(limiterRules, "+ping", "", 1)))
+		s := open(t, restricted(t, strings.Replace(limiterRules(t), "+ping", "", 1)))
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()
 		if err := s.Ping(ctx); err == nil {
