@@ -13,9 +13,3 @@ func newFixture(testing.TB) storetest.Fixture {
 }
 
 func TestConformance(t *testing.T) { storetest.Run(t, newFixture) }
-
-func TestAgreesWithItself(t *testing.T) {
-	for seed := range uint64(20) {
-		storetest.Agree(t, newFixture(t), newFixture(t), seed, 500)
-	}
-}

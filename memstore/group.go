@@ -9,7 +9,7 @@ import (
 // part is one charge of a group on its way.
 type part struct {
 	plan
-	charge *stint.Charge
+	charge stint.Charge // a copy: a pointer would move the group to the heap
 	hash   uint64
 	failed bool // a shadow that could not be evaluated
 }
@@ -20,59 +20,80 @@ func (p *part) spends() bool { return p.passes && !p.failed }
 func (s *Store) shard(p *part) *shard { return &s.shards[s.shardOf(p.hash)] }
 
 // stored returns the counter of a part, or nil.
-func (s *Store) stored(p *part) *counter { return s.shard(p).table.find(p.charge, p.hash) }
+func (s *Store) stored(p *part) *counter { return s.shard(p).table.find(&p.charge, p.hash) }
 
-// decideGroup decides any group. The shards of all its counters are locked,
-// in ascending order, from the first look to the last write.
-func (s *Store) decideGroup(g stint.Group) (stint.Verdict, error) {
-	parts, limits := make([]part, g.Len()), 0
-	for i, c := range g.Charges() {
-		p := &parts[i]
-		p.terms = c.Policy.Terms()
-		limits += len(p.terms)
-		p.charge, p.hash = c, s.hash(c)
+// desk is where a group is laid out. A store keeps some, since a group on the
+// heap would cost more than deciding it.
+type desk struct {
+	parts  []part
+	limbs  []limb
+	places []int
+	locked []*shard
+}
+
+// lay spreads a group out.
+func (s *Store) lay(d *desk, g *stint.Group) {
+	limits := 0
+	for i := range g.Len() {
+		c := g.Charge(i)
+		terms := c.Policy.Terms()
+		limits += len(terms)
+		d.parts = append(d.parts, part{plan: plan{terms: terms}, charge: *c, hash: s.hash(c)})
+		d.places = append(d.places, s.shardOf(d.parts[i].hash))
 	}
-	limbs := make([]limb, limits)
-	for i := range parts {
-		n := len(parts[i].terms)
-		parts[i].limbs, limbs = limbs[:n:n], limbs[n:]
+	d.limbs = slices.Grow(d.limbs, limits)
+	limbs := d.limbs[:limits]
+	for i := range d.parts {
+		n := len(d.parts[i].terms)
+		d.parts[i].limbs, limbs = limbs[:n:n], limbs[n:]
 	}
-	locked := s.lock(parts)
-	defer func() {
-		for _, sh := range locked {
-			sh.mu.Unlock()
-		}
-	}()
-	if !remembers(&g) {
-		return s.commit(&g, parts, locked, nil)
+}
+
+// lock locks the shards of all parts, each once, in ascending order.
+func (s *Store) lock(d *desk) {
+	slices.Sort(d.places)
+	for _, place := range slices.Compact(d.places) {
+		sh := &s.shards[place]
+		sh.mu.Lock()
+		d.locked = append(d.locked, sh)
 	}
-	r := &record{id: g.ID.Bytes(), payload: g.Payload()}
-	if l := s.ledger(&parts[0]); l != nil {
+}
+
+// leave unlocks the shards and keeps nothing of the group.
+func (s *Store) leave(d *desk) {
+	for _, sh := range d.locked {
+		sh.mu.Unlock()
+	}
+	clear(d.parts)
+	d.parts, d.places, d.locked = d.parts[:0], d.places[:0], d.locked[:0]
+	s.desks.Put(d)
+}
+
+// decideGroup decides any group. The shards of all its counters are locked
+// from the first look to the last write.
+func (s *Store) decideGroup(g *stint.Group, v *stint.Verdict) error {
+	d := s.desks.Get().(*desk)
+	s.lay(d, g)
+	s.lock(d)
+	defer s.leave(d)
+	if !remembers(g) {
+		return s.commit(g, d, nil, v)
+	}
+	r := &record{id: g.ID.Bytes(), payload: payload(*g)}
+	if l := s.ledger(&d.parts[0]); l != nil {
 		if old := l.find(r.id, g.Now); old != nil {
 			if old.payload != r.payload {
-				return stint.Verdict{}, errMismatch
+				return errMismatch
 			}
-			return old.replayed(), nil
+			*v = old.replayed()
+			return nil
 		}
 	}
-	return s.commit(&g, parts, locked, r)
+	return s.commit(g, d, r, v)
 }
 
-// lock locks the shards of all parts, each once, and returns them.
-func (s *Store) lock(parts []part) []*shard {
-	places := make([]int, len(parts))
-	for i := range parts {
-		places[i] = s.shardOf(parts[i].hash)
-	}
-	slices.Sort(places)
-	places = slices.Compact(places)
-	locked := make([]*shard, len(places))
-	for i, place := range places {
-		locked[i] = &s.shards[place]
-		locked[i].mu.Lock()
-	}
-	return locked
-}
+// payload takes a copy, since hashing it moves the group to the heap.
+func payload(g stint.Group) [16]byte { return g.Payload() }
 
 // ledger returns the records beside a part's counter, or nil.
 func (s *Store) ledger(p *part) *ledger {
@@ -85,15 +106,15 @@ func (s *Store) ledger(p *part) *ledger {
 }
 
 // commit evaluates every part, writes the group if it may be spent, and
-// answers. r is the record to keep of an admission, or nil.
-func (s *Store) commit(g *stint.Group, parts []part, locked []*shard, r *record) (stint.Verdict, error) {
+// answers in v, which is zero. r is the record to keep of an admission, or nil.
+func (s *Store) commit(g *stint.Group, d *desk, r *record, v *stint.Verdict) error {
 	commits, spends := g.Op == stint.Take, false
-	for i := range parts {
-		p := &parts[i]
+	for i := range d.parts {
+		p := &d.parts[i]
 		t := &s.shard(p).table
-		if err := p.read(t, t.live(p.charge, p.hash, g.Now), p.charge, g.Now); err != nil {
+		if err := p.read(t, t.live(&p.charge, p.hash, g.Now), &p.charge, g.Now); err != nil {
 			if p.charge.Policy.Mode == stint.Enforce {
-				return stint.Verdict{}, err
+				return err
 			}
 			p.failed = true
 		}
@@ -101,24 +122,23 @@ func (s *Store) commit(g *stint.Group, parts []part, locked []*shard, r *record)
 		spends = spends || p.spends()
 	}
 	if commits && spends {
-		if err := s.write(g, parts, locked, r); err != nil {
-			return stint.Verdict{}, err
+		if err := s.write(g, d, r); err != nil {
+			return err
 		}
 	}
-	return answer(g, parts), nil
+	answer(v, g, d.parts)
+	return nil
 }
 
-// answer is the verdict on the parts as they are.
-func answer(g *stint.Group, parts []part) stint.Verdict {
-	var v stint.Verdict
+// answer writes the verdict on the parts as they are.
+func answer(v *stint.Verdict, g *stint.Group, parts []part) {
 	for i := range parts {
 		var d stint.Decision
 		if p := &parts[i]; p.failed {
 			d.Outcome = stint.ShadowFailed
 		} else {
-			p.answer(&d, p.charge, g.Now)
+			p.answer(&d, &p.charge, g.Now)
 		}
 		v.Append(d)
 	}
-	return v
 }

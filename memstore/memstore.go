@@ -28,6 +28,7 @@ type Store struct {
 	most   int64
 	held   atomic.Int64 // counters in all shards, and those about to be
 	shards []shard      // a power of two
+	desks  sync.Pool    // of *desk
 }
 
 // shardCount is enough for two processors to meet seldom, and few enough for
@@ -60,6 +61,7 @@ func New(c Config) *Store {
 	if c.MaxSubjects == 0 {
 		s.most = DefaultMaxSubjects
 	}
+	s.desks.New = func() any { return &desk{} }
 	for i := range s.shards {
 		s.shards[i].table = newTable(s.hasher)
 		s.shards[i].next.Store(never)
@@ -94,9 +96,10 @@ func (s *Store) Reset() {
 func (s *Store) Decide(_ context.Context, g stint.Group) (v stint.Verdict, err error) {
 	if g.Len() == 1 && !remembers(&g) {
 		err = s.decideOne(&g, &v)
-		return v, err
+	} else {
+		err = s.decideGroup(&g, &v)
 	}
-	return s.decideGroup(g)
+	return v, err
 }
 
 // remembers reports whether the group's id counts.

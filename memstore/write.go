@@ -4,13 +4,14 @@ import "github.com/stintlimit/stint"
 
 // write spends every part that passes and keeps the record, or changes nothing
 // and says why. Bounds are checked before the first counter changes.
-func (s *Store) write(g *stint.Group, parts []part, locked []*shard, r *record) error {
+func (s *Store) write(g *stint.Group, d *desk, r *record) error {
+	parts := d.parts
 	for i := range parts {
 		if p := &parts[i]; p.spends() {
-			s.dropExpired(s.shard(p), p.charge, p.hash, g.Now)
+			s.dropExpired(s.shard(p), &p.charge, p.hash, g.Now)
 		}
 	}
-	places, err := s.makePlaces(g, parts, locked, r != nil)
+	places, err := s.makePlaces(g, d, r != nil)
 	if err != nil {
 		return err
 	}
@@ -24,14 +25,14 @@ func (s *Store) write(g *stint.Group, parts []part, locked []*shard, r *record) 
 	for i := range parts {
 		if p := &parts[i]; p.spends() {
 			sh := s.shard(p)
-			p.spend(sh, sh.table.obtain(p.charge, p.hash), p.charge)
+			p.spend(sh, sh.table.obtain(&p.charge, p.hash), &p.charge)
 		}
 	}
 	if r != nil {
 		s.keep(g, parts, r)
 	}
 	if places > 0 {
-		for _, sh := range locked {
+		for _, sh := range d.locked {
 			s.sweep(sh, g.Now)
 		}
 	}
@@ -41,7 +42,8 @@ func (s *Store) write(g *stint.Group, parts []part, locked []*shard, r *record) 
 // makePlaces reserves a place for every counter that the group adds. Enforced
 // charges come first, so that a shadow never takes the place of one; a shadow
 // without a place fails alone, unless the record needs its counter.
-func (s *Store) makePlaces(g *stint.Group, parts []part, locked []*shard, recorded bool) (int64, error) {
+func (s *Store) makePlaces(g *stint.Group, d *desk, recorded bool) (int64, error) {
+	parts := d.parts
 	places := int64(0)
 	for _, mode := range [...]stint.Mode{stint.Enforce, stint.Shadow} {
 		for i := range parts {
@@ -50,7 +52,7 @@ func (s *Store) makePlaces(g *stint.Group, parts []part, locked []*shard, record
 				continue
 			}
 			switch {
-			case s.reserve(g.Now, locked...):
+			case s.reserve(g.Now, d.locked...):
 				places++
 			case mode == stint.Shadow:
 				p.failed = true
@@ -83,7 +85,8 @@ func (s *Store) mayRecord(g *stint.Group, parts []part) bool {
 	if l == nil {
 		l = &ledger{}
 	}
-	v := answer(g, parts)
+	var v stint.Verdict
+	answer(&v, g, parts)
 	return l.admits(&parts[0].charge.Policy.Dedup, v.RecordSize(), g.Now)
 }
 
@@ -94,7 +97,7 @@ func (s *Store) keep(g *stint.Group, parts []part, r *record) {
 	c := s.stored(p)
 	l := &sh.table.extend(c).ledger
 	l.prune(g.Now)
-	r.verdict = answer(g, parts)
+	answer(&r.verdict, g, parts)
 	r.size = r.verdict.RecordSize()
 	r.expires = g.Now + p.charge.Policy.Dedup.TTL.Milliseconds()
 	l.append(*r)
