@@ -107,6 +107,9 @@ func retryAfterIsExact(b *bench) {
 			if d.RetryAfter > 0 {
 				b.passesFrom(p, cost, d.RetryAfter)
 			}
+			if more := b.peek(p, "worn", 0).MoreAfter; d.MoreAfter != more || d.RetryAfter > 0 && more > d.RetryAfter {
+				b.Errorf("%s: cost %d: %s, and more is there after %v", p.ID, cost, showDecision(&d), more)
+			}
 		}
 	})
 }
