@@ -110,7 +110,7 @@ func (s *running) do(method, path string, header ...string) response {
 
 func (s *running) operator(path string) response {
 	s.t.Helper()
-	r, err := http.NewRequestWithContext(s.t.Context(), "GET", "http://"+s.Admin+path, nil)
+	r, err := http.NewRequestWithContext(s.t.Context(), http.MethodGet, "http://"+s.Admin+path, nil)
 	if err != nil {
 		s.t.Fatal(err)
 	}

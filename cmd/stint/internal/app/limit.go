@@ -84,7 +84,7 @@ func (s *server) behind() (http.Handler, error) {
 		Upstream:        c.Upstream,
 		Trusted:         resolver.TrustsPeer,
 		PrincipalHeader: c.Identity.PrincipalHeader,
-		OnError:         newSparseLog(s.options.Logger, "the upstream did not answer").error,
+		OnError:         newUpstreamLog(s.options.Logger).failed,
 		Logger:          s.options.Logger,
 	})
 	return s.proxy, nil

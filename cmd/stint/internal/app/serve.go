@@ -28,7 +28,7 @@ func (s *server) serve(ctx context.Context) error {
 	}
 	admin, err := net.Listen("tcp", s.config.AdminListen)
 	if err != nil {
-		limited.Close()
+		_ = limited.Close()
 		return fmt.Errorf("admin.listen: %w", err)
 	}
 	base, cut := context.WithCancel(context.Background())

@@ -240,16 +240,16 @@ func TestLogsAreTextOrJSON(t *testing.T) {
 func TestFailuresOfOneKindAreLoggedOnceAnInterval(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var b logBuffer
-		l := newSparseLog(slog.New(slog.NewTextHandler(&b, nil)), "broken")
+		l := newUpstreamLog(slog.New(slog.NewTextHandler(&b, nil)))
 		for range 5 {
-			l.error(os.ErrClosed)
+			l.failed(os.ErrClosed)
 		}
-		if b.count("broken") != 1 {
-			t.Errorf("%d lines", b.count("broken"))
+		if b.count("did not answer") != 1 {
+			t.Errorf("%d lines", b.count("did not answer"))
 		}
-		time.Sleep(sparseInterval)
-		l.error(os.ErrClosed)
-		if b.count("broken") != 2 || b.count("unlogged=4") != 1 {
+		<-time.After(upstreamLogInterval)
+		l.failed(os.ErrClosed)
+		if b.count("did not answer") != 2 || b.count("unlogged=4") != 1 {
 			t.Errorf("%s", b.b.String())
 		}
 	})
@@ -278,14 +278,14 @@ func TestReadinessFollowsTheStore(t *testing.T) {
 		}
 		expect("at the start, down", false)
 		up.Store(true)
-		time.Sleep(pingInterval)
+		<-time.After(pingInterval)
 		expect("one interval after the store came", true)
 		up.Store(false)
-		time.Sleep((pingFailures - 1) * pingInterval)
+		<-time.After((pingFailures - 1) * pingInterval)
 		expect("after too few failures to be sure", true)
-		time.Sleep(pingInterval)
+		<-time.After(pingInterval)
 		expect("after enough", false)
-		time.Sleep(time.Hour)
+		<-time.After(time.Hour)
 		if n := b.count("level=ERROR"); n != 2 {
 			t.Errorf("%d lines for two outages:\n%s", n, b.b.String())
 		}

@@ -24,7 +24,6 @@ func never(key, why string) setting         { return setting{key: key, refuse: w
 // draft is a Config while it is read, with what is not yet in its final form.
 type draft struct {
 	Config
-	failurePolicy string
 	password      source
 	keys          []keySource
 	activeVersion uint32

@@ -108,8 +108,7 @@ func readBounded(name string, limit int64) ([]byte, error) {
 
 // reason is err without the name of the file.
 func reason(err error) string {
-	var p *fs.PathError
-	if errors.As(err, &p) {
+	if p, ok := errors.AsType[*fs.PathError](err); ok {
 		return p.Err.Error()
 	}
 	return err.Error()

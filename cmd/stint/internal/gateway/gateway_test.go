@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -33,9 +34,7 @@ func behind(t *testing.T, c Config, fields http.Header, upstream http.HandlerFun
 	c.Logger = slog.New(slog.DiscardHandler)
 	p := New(c)
 	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		for name, values := range fields {
-			w.Header()[name] = values
-		}
+		maps.Copy(w.Header(), fields)
 		p.ServeHTTP(w, r)
 	}))
 	t.Cleanup(front.Close)
@@ -45,7 +44,7 @@ func behind(t *testing.T, c Config, fields http.Header, upstream http.HandlerFun
 
 func get(t *testing.T, target string, header http.Header) (*http.Response, string) {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), "GET", target, nil)
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, target, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,7 +167,7 @@ func TestAnUpstreamThatIsGoneIsABadGateway(t *testing.T) {
 	c := Config{Upstream: &url.URL{Scheme: "http", Host: gone}, OnError: func(err error) { reported = err }}
 	front := behind(t, c, http.Header{"Ratelimit": {`"api";r=9`}}, nil)
 	res, body := get(t, front.URL, nil)
-	if res.StatusCode != 502 || res.Header.Get("Content-Type") != "application/problem+json" ||
+	if res.StatusCode != http.StatusBadGateway || res.Header.Get("Content-Type") != "application/problem+json" ||
 		!strings.Contains(body, `"status":502`) || strings.Contains(body, gone) {
 		t.Errorf("status %d, %v, body %s", res.StatusCode, res.Header, body)
 	}
@@ -196,7 +195,7 @@ func TestEventsArriveOneByOne(t *testing.T) {
 	})
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	r, _ := http.NewRequestWithContext(ctx, "GET", front.URL, nil)
+	r, _ := http.NewRequestWithContext(ctx, http.MethodGet, front.URL, nil)
 	res, err := http.DefaultClient.Do(r)
 	if err != nil {
 		t.Fatal(err)
@@ -246,7 +245,7 @@ func TestAnUpgradedConnectionCarriesBothWays(t *testing.T) {
 
 func TestPageAdmits(t *testing.T) {
 	w := httptest.NewRecorder()
-	Page().ServeHTTP(w, httptest.NewRequest("GET", "/any", nil))
+	Page().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/any", nil))
 	if w.Code != 200 || !strings.Contains(w.Body.String(), "upstream") {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
