@@ -60,7 +60,7 @@ func heap() int64 {
 // TestMemoryOfACounter bounds what a subject costs, whatever its limit, and
 // that the memory returns (case C60).
 func TestMemoryOfACounter(t *testing.T) {
-	const n = 100_000
+	const n = 40_000
 	p := frozen(t, stint.Policy{ID: "million", Limits: []stint.Limit{stint.SlidingCounter{Limit: 1_000_000, Window: time.Minute}}})
 	before := heap()
 	s := memstore.New(memstore.Config{})
@@ -75,7 +75,7 @@ func TestMemoryOfACounter(t *testing.T) {
 		t.Errorf("%d bytes a counter, at most 120", each)
 	}
 	for i := range n { // a later crowd sweeps the first one out
-		if _, err := s.Decide(context.Background(), one(p, n+i, benchNow+int64(time.Hour/time.Millisecond)+int64(i)*100)); err != nil {
+		if _, err := s.Decide(context.Background(), one(p, n+i, benchNow+int64(time.Hour/time.Millisecond)+int64(i)*250)); err != nil {
 			t.Fatal(err)
 		}
 	}

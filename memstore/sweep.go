@@ -44,13 +44,17 @@ func (s *Store) dropExpired(sh *shard, c *stint.Charge, h uint64, now int64) {
 // counters anywhere, and reports whether it could. locked are the shards that
 // the caller has locked: counters may move in them.
 func (s *Store) reserve(now int64, locked ...*shard) bool {
-	for s.held.Add(1) > s.most {
-		s.held.Add(-1)
-		if !s.evictExpired(now, locked) {
-			return false
+	for {
+		n := s.held.Load()
+		switch {
+		case n >= s.most:
+			if !s.evictExpired(now, locked) {
+				return false
+			}
+		case s.held.CompareAndSwap(n, n+1):
+			return true
 		}
 	}
-	return true
 }
 
 // evictExpired drops all expired counters of some shard, and reports whether

@@ -65,7 +65,8 @@ func (q *quiet) Errorf(string, ...any) { q.failed = true }
 func (q *quiet) Fatal(...any)          { q.failed = true; runtime.Goexit() }
 func (q *quiet) Fatalf(string, ...any) { q.failed = true; runtime.Goexit() }
 
-// broken lists the promises and traces that a store breaks.
+// broken lists the promises and traces that a store breaks. What callers at the
+// same time find is a matter of luck, and left out.
 func broken(t *testing.T, newFixture func() Fixture) (names []string) {
 	t.Helper()
 	try := func(name string, check func(q *quiet)) {
@@ -79,7 +80,7 @@ func broken(t *testing.T, newFixture func() Fixture) (names []string) {
 			names = append(names, name)
 		}
 	}
-	for _, p := range slices.Concat(figurePromises, groupPromises, dedupPromises, clockPromises, editPromises, concurrencyPromises) {
+	for _, p := range slices.Concat(figurePromises, groupPromises, dedupPromises, clockPromises, editPromises) {
 		try(p.name, func(q *quiet) { p.check(&bench{TB: q, Fixture: newFixture(), now: epoch}) })
 	}
 	for _, tr := range traces(t) {
