@@ -80,7 +80,7 @@ func broken(t *testing.T, newFixture func() Fixture) (names []string) {
 			names = append(names, name)
 		}
 	}
-	for _, p := range slices.Concat(figurePromises, groupPromises, dedupPromises, clockPromises, editPromises) {
+	for _, p := range slices.Concat(figurePromises, counterPromises, groupPromises, dedupPromises, clockPromises, editPromises) {
 		try(p.name, func(q *quiet) { p.check(&bench{TB: q, Fixture: newFixture(), now: epoch}) })
 	}
 	for _, tr := range traces(t) {

@@ -28,9 +28,14 @@ import (
 //
 // Times are offsets from an instant at which every window of a whole part of a
 // day begins. A charge names a subject, its policy where there are several,
-// and a cost. A policy of an id that exists replaces it. What is expected of a
-// decision is its outcome, the figures named, and that only those that are
-// named retry=, replayed and now= are there, where they would be exceptional.
+// and a cost. A policy whose id is known replaces that one.
+//
+// Of a decision its outcome is compared, whether it is replayed, and every
+// figure that is named: remaining, limit (its index), retry, more, reset, and
+// now (the instant of the decision). An allowed one has no retry in any case.
+//
+// A policy can also say revision=, mode=, maximum_cost=, regression=, grace=,
+// dedup=off, dedup_ttl=, dedup_entries= and dedup_bytes=.
 type Trace struct {
 	Name  string
 	steps []step
