@@ -26,7 +26,7 @@ func (d *decoder) checkRoutes(c *draft) {
 			d.problem(at+".id", "%q is taken by %s", r.ID, index("routes", j))
 		}
 		ids[r.ID] = i
-		if len(r.Charges) == 0 && d.sound(at+".charge") {
+		if len(r.Charges) == 0 && d.given(at+".charge") && d.sound(at+".charge") {
 			d.problem(at+".charge", "is empty: a route charges something; to let it pass, put its pattern under exempt.paths")
 		}
 		d.checkCharges(r.Charges, r.Cost, at, policies, c)
@@ -43,7 +43,7 @@ func (d *decoder) checkCharges(charges []Charge, cost int64, at string, policies
 		place := index(at+".charge", i)
 		p, known := policies[ch.Policy]
 		switch {
-		case !d.sound(place + ".policy"):
+		case ch.Policy == "" || !d.sound(place+".policy"): // reported
 		case !known && len(policies) > 0:
 			d.problem(place+".policy", "no policy is named %q; %s", clip(ch.Policy), suggest(ch.Policy, policyIDs(c), "there are"))
 		case known:

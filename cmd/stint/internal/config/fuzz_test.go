@@ -1,10 +1,10 @@
 package config
 
 import (
-	"bytes"
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stintlimit/stint"
@@ -27,7 +27,7 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		c, err := parse("testdata/good/fuzz.yaml", data, Overrides{}, testEnv)
 		if err != nil {
-			checkPlaces(t, err, bytes.Count(data, []byte{'\n'})+1)
+			checkPlaces(t, err, strings.Count(breaks.Replace(string(data)), "\n")+1)
 			return
 		}
 		if _, err := stint.New(memstore.New(memstore.Config{}), c.Policies, stint.WithBudget(c.Deadline)); err != nil {
@@ -38,6 +38,9 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// breaks are what ends a line in YAML 1.1.
+var breaks = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n")
 
 func checkPlaces(t *testing.T, err error, lines int) {
 	var e *Error

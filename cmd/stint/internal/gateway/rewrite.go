@@ -13,6 +13,7 @@ var forwarding = [...]string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host",
 // headers and the forwarding headers from it by now.
 func rewrite(c *Config, pr *httputil.ProxyRequest) {
 	pr.SetURL(c.Upstream)
+	pr.Out.URL.RawQuery = pr.In.URL.RawQuery // as it came, whatever a parser thinks of it
 	trusted := c.Trusted(pr.In.RemoteAddr)
 	removeTwins(pr.Out.Header, append(forwarding[:], c.PrincipalHeader))
 	if trusted {
