@@ -174,7 +174,8 @@ type Verdict struct {
 	Allowed bool
 
 	// Binding is the charge that binds: of those that refuse, the one that
-	// refuses longest; else the one with the least left.
+	// refuses longest; else the one with the least left. A charge that a
+	// shadow policy would have refused binds only if there is no other.
 	Binding int
 
 	n     int
@@ -202,9 +203,12 @@ func (v *Verdict) Append(d Decision) {
 		v.Allowed = d.Allowed()
 		return
 	}
+	if v.rest == nil {
+		v.rest = make([]Decision, 0, usualRest)
+	}
 	v.rest = append(v.rest, d)
 	v.Allowed = v.Allowed && d.Allowed()
-	if b := v.Decision(v.Binding); d.Outcome != ShadowFailed && d.bindsBefore(&b) {
+	if b := v.Decision(v.Binding); d.bindsBefore(&b) {
 		v.Binding = i
 	}
 }
@@ -221,13 +225,27 @@ func (v *Verdict) RecordSize() int {
 	return size
 }
 
-// bindsBefore reports whether d binds more tightly than an earlier b.
+// bindsBefore reports whether d binds more tightly than an earlier b: what
+// refuses before what passes, and either before what only a shadow says.
 func (d *Decision) bindsBefore(b *Decision) bool {
-	if b.Outcome == ShadowFailed || (d.Outcome == Denied) != (b.Outcome == Denied) {
-		return d.Outcome == Denied || b.Outcome == ShadowFailed
-	}
-	if d.RetryAfter != b.RetryAfter {
+	switch of, than := d.force(), b.force(); {
+	case of != than:
+		return of > than
+	case d.Outcome == Denied && d.RetryAfter != b.RetryAfter:
 		return d.RetryAfter > b.RetryAfter
+	default:
+		return d.Remaining < b.Remaining
 	}
-	return d.Remaining < b.Remaining
+}
+
+func (d *Decision) force() int {
+	switch d.Outcome {
+	case Denied:
+		return 3
+	case Allowed:
+		return 2
+	case ShadowDenied:
+		return 1
+	}
+	return 0
 }

@@ -109,6 +109,7 @@ func TestVerdictBindsTheLongestRefusal(t *testing.T) {
 		{"the longest wait", []stint.Decision{decision(0, 1, 5), decision(0, 3, 9), decision(0, 0, 9)}, false, 2},
 		{"a refusal before what has less left", []stint.Decision{decision(0, 0, 0), decision(0, 3, 1)}, false, 1},
 		{"a refusal before a shadow's longer one", []stint.Decision{decision(stint.Shadow, 0, 9), decision(0, 3, 1)}, false, 1},
+		{"what passes before a shadow's refusal", []stint.Decision{decision(stint.Shadow, 0, 9), decision(0, 3, 0)}, true, 1},
 		{"a failed shadow never", []stint.Decision{failed, decision(0, 3, 0), failed}, true, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {

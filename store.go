@@ -75,6 +75,10 @@ const (
 // MaxCharges bounds the charges of one group.
 const MaxCharges = 32
 
+// usualRest is how many charges behind the first a group makes room for at
+// once: nearly all groups have no more.
+const usualRest = 3
+
 // Charge is one counter of a group and what to spend on it.
 type Charge struct {
 	Policy  *Policy // frozen
@@ -129,9 +133,12 @@ func (g *Group) Charges() iter.Seq2[int, *Charge] {
 // Append adds a charge. Its counter, policy key and subject, must differ from
 // those of the charges already there.
 func (g *Group) Append(c Charge) {
-	if g.n == 0 {
+	switch {
+	case g.n == 0:
 		g.first = c
-	} else {
+	case g.rest == nil:
+		g.rest = append(make([]Charge, 0, usualRest), c)
+	default:
 		g.rest = append(g.rest, c)
 	}
 	g.n++
@@ -141,7 +148,8 @@ func (g *Group) Append(c Charge) {
 // another payload is a mistake of its caller.
 func (g *Group) Payload() [16]byte {
 	h := sha256.New()
-	for _, c := range g.Charges() {
+	for i := range g.n {
+		c := g.Charge(i)
 		writeFramed(h, c.Policy.key)
 		writeFramed(h, string(c.Subject.Append(nil)))
 		writeFramed(h, strconv.FormatInt(c.Cost, 10))

@@ -68,8 +68,8 @@ func TestAllocatesLittleOverTheBareHandler(t *testing.T) {
 		setup func() ([]stint.Policy, httplimit.Config)
 		most  float64
 	}{
-		"one policy":                     {onePolicy, 7},
-		"two policies, matched by route": {twoPoliciesByRoute, 16},
+		"one policy":                     {onePolicy, 5},
+		"two policies, matched by route": {twoPoliciesByRoute, 10},
 	} {
 		t.Run(name, func(t *testing.T) {
 			policies, config := tt.setup()

@@ -159,6 +159,27 @@ func TestASessionRecordAnswersTheSameBatchAndRefusesOlderOnes(t *testing.T) {
 	}
 }
 
+// A record that became shorter is written anew: what it was longer by would
+// spoil the answers.
+func TestASessionRecordMayBecomeShorter(t *testing.T) {
+	server := redistest.Start(t)
+	_, several := anyPolicies(t)
+	s := lonely(t, server.Addr())
+	latest := time.Now().Add(20 * time.Second)
+	for _, p := range []*stint.Policy{several[3], several[0]} { // two limits, then one
+		g := group(stint.Take, stint.EvaluationID{}, epoch, stint.Charge{Policy: p, Subject: subject("a"), Cost: 1})
+		b, err := s.prepare([]*stint.Group{&g}, latest)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			if answers, f := s.attempt(b, latest); f != nil || answers[0].err != nil {
+				t.Fatalf("%v, %v", answers, f)
+			}
+		}
+	}
+}
+
 // C34: the script is loaded wherever it is missing, and nothing is lost or
 // counted twice by that.
 func TestNoScript(t *testing.T) {

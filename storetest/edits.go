@@ -56,6 +56,9 @@ func loweredLimit(b *bench) {
 		if d.Outcome != stint.Denied || d.Remaining != 0 {
 			b.Errorf("%s: %s", few[i].ID, showDecision(&d))
 		}
+		if d := b.peek(few[i], "alice", 0); d.Outcome != stint.Allowed || d.Remaining != 0 {
+			b.Errorf("%s: a peek at a cost of 0: %s", few[i].ID, showDecision(&d))
+		}
 		b.wait(d.RetryAfter)
 		if d := b.take(few[i], "alice", 1); d.Outcome != stint.Allowed {
 			b.Errorf("%s: after the advertised wait: %s", few[i].ID, showDecision(&d))
