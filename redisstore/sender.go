@@ -50,6 +50,11 @@ func newSender(c Config, e *encoder, clock *serverClock) *sender {
 	return s
 }
 
+// failedDials is how many dials in a row fail before the client, for a second,
+// refuses to try: it calls this the size of its pool. A server that is back is
+// then noticed by the next evaluation, unless the outage was a busy one.
+const failedDials = 4096
+
 // newClient returns a client that holds one connection, never repeats a
 // command, and sends nothing that the limiter's account may not.
 func newClient(c Config, w *wire, clock *serverClock) *redis.Client {
@@ -58,7 +63,7 @@ func newClient(c Config, w *wire, clock *serverClock) *redis.Client {
 		Dialer: w.dial, DialTimeout: c.CommandTimeout, DialerRetries: 1,
 		ReadTimeout: c.CommandTimeout, WriteTimeout: c.CommandTimeout,
 		ContextTimeoutEnabled: true, MaxRetries: -1,
-		PoolSize: 1, MaxActiveConns: 1, PoolTimeout: c.CommandTimeout,
+		PoolSize: failedDials, MaxActiveConns: 1, PoolTimeout: c.CommandTimeout,
 		Protocol: 2, DisableIdentity: true,
 		OnConnect: func(ctx context.Context, cn *redis.Conn) error {
 			if err := greet(ctx, cn, clock); err != nil {

@@ -28,6 +28,7 @@ func TestScripts(t *testing.T) {
 			"exits":     exits,
 			"freeport":  freePort,
 			"get":       get,
+			"send":      send,
 			"poll":      poll,
 			"upstream":  startUpstream,
 			"begin":     begin,
@@ -51,20 +52,40 @@ func exits(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// freeport NAME... sets variables to host:port of ports that nobody uses.
+// freeport NAME... sets variables to host:port of ports that nobody uses, and
+// NAME_PORT to the port alone.
 func freePort(ts *testscript.TestScript, _ bool, names []string) {
 	for _, name := range names {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		ts.Check(err)
 		defer l.Close()
 		ts.Setenv(name, l.Addr().String())
+		ts.Setenv(name+"_PORT", strconv.Itoa(l.Addr().(*net.TCPAddr).Port))
 	}
 }
 
 // get URL STATUS [HEADER...] sends one request, expects a status and headers,
 // and leaves the whole response to stdout.
 func get(ts *testscript.TestScript, _ bool, args []string) {
-	res, err := http.Get(args[0])
+	req, err := http.NewRequest(http.MethodGet, args[0], nil)
+	ts.Check(err)
+	expect(ts, req, args[1], args[2:])
+}
+
+// send METHOD URL STATUS [NAME=VALUE...] sends one request with headers, and
+// expects a status.
+func send(ts *testscript.TestScript, _ bool, args []string) {
+	req, err := http.NewRequest(args[0], args[1], nil)
+	ts.Check(err)
+	for _, header := range args[3:] {
+		name, value, _ := strings.Cut(header, "=")
+		req.Header.Set(name, value)
+	}
+	expect(ts, req, args[2], nil)
+}
+
+func expect(ts *testscript.TestScript, req *http.Request, status string, headers []string) {
+	res, err := http.DefaultClient.Do(req)
 	ts.Check(err)
 	defer res.Body.Close()
 	body, err := io.ReadAll(res.Body)
@@ -77,12 +98,12 @@ func get(ts *testscript.TestScript, _ bool, args []string) {
 	}
 	sort.Strings(lines)
 	fmt.Fprintf(ts.Stdout(), "%d\n%s\n\n%s", res.StatusCode, strings.Join(lines, "\n"), body)
-	if strconv.Itoa(res.StatusCode) != args[1] {
-		ts.Fatalf("%s: status %d, want %s\n%s", args[0], res.StatusCode, args[1], body)
+	if strconv.Itoa(res.StatusCode) != status {
+		ts.Fatalf("%s: status %d, want %s\n%s", req.URL, res.StatusCode, status, body)
 	}
-	for _, name := range args[2:] {
+	for _, name := range headers {
 		if len(res.Header.Values(name)) != 1 {
-			ts.Fatalf("%s: %d lines of %s", args[0], len(res.Header.Values(name)), name)
+			ts.Fatalf("%s: %d lines of %s", req.URL, len(res.Header.Values(name)), name)
 		}
 	}
 }
