@@ -96,9 +96,10 @@ var (
 	quoted   = regexp.MustCompile(`'[^']*'|"[^"]*"|\$\([^)]*\)`)
 	address  = regexp.MustCompile(`https?://([^/\s:'"]+)`)
 	makes    = regexp.MustCompile(`(?m)^make `)
+	itself   = regexp.MustCompile(`(?m)^\./scripts/test$`)
 	keywords = []string{"for", "do", "done", "if", "then", "fi", ""}
 	commands = []string{
-		"curl", "stint", "redis-cli", "redis-server", "make",
+		"curl", "stint", "redis-cli", "redis-server", "make", "./scripts/test",
 		"cat", "chmod", "echo", "grep", "head", "kill", "mkdir", "printf", "seq", "sort", "tail", "test",
 	}
 )
@@ -166,8 +167,10 @@ func (s *session) run(b block, script string) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	// That a target exists is all that can be asked of make inside make.
+	// That it exists is all that can be asked of a target inside make, and of
+	// the tests inside a test.
 	script = makes.ReplaceAllString(s.relocate(script), "make -n -C '"+root+"' ")
+	script = itself.ReplaceAllString(script, "test -x '"+root+"/scripts/test'")
 	ctx, cancel := context.WithTimeout(s.t.Context(), time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "bash", "-eu", "-o", "pipefail", "-c", script)

@@ -2,6 +2,7 @@ package redisstore
 
 import (
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
@@ -44,7 +45,7 @@ func classify(err error, p phase) *failure {
 	switch {
 	case !errors.As(err, &reply) || errors.Is(err, redis.Nil):
 		return lostReply(err)
-	case !fromInside(reply.Error()) && hasPrefix(reply.Error(), beforeScript):
+	case !fromInside(reply.Error()) && slices.Contains(beforeScript, firstWord(reply.Error())):
 		return proves(stint.NoMutation, err)
 	}
 	return proves(stint.OutcomeUnknown, err)
@@ -54,19 +55,13 @@ func classify(err error, p phase) *failure {
 // may begin like one that was made before the script.
 func fromInside(reply string) bool { return strings.Contains(reply, "script: ") }
 
-// hasPrefix reports whether the first word of a reply is one of words.
-func hasPrefix(reply string, words []string) bool {
-	first, _, _ := strings.Cut(reply, " ")
-	for _, w := range words {
-		if first == w {
-			return true
-		}
-	}
-	return false
+func firstWord(reply string) string {
+	word, _, _ := strings.Cut(reply, " ")
+	return word
 }
 
 // isNoScript reports whether the server does not know the script.
 func isNoScript(err error) bool {
 	var reply redis.Error
-	return errors.As(err, &reply) && strings.HasPrefix(reply.Error(), "NOSCRIPT") && !fromInside(reply.Error())
+	return errors.As(err, &reply) && firstWord(reply.Error()) == "NOSCRIPT" && !fromInside(reply.Error())
 }

@@ -60,8 +60,3 @@ func newScripts() *scripts {
 	s.group = newScript(head + luaSession + table + luaGroup)
 	return s
 }
-
-// all lists every script, for those who load or check them.
-func (s *scripts) all() []script {
-	return append(append([]script{}, s.single[1:]...), s.group)
-}

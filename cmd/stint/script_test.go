@@ -148,7 +148,10 @@ func startUpstream(ts *testscript.TestScript, _ bool, _ []string) {
 		}
 		fmt.Fprintf(w, "upstream saw %s", r.URL.Path)
 	}))
-	ts.Defer(server.Close)
+	ts.Defer(func() {
+		server.CloseClientConnections()
+		server.Close()
+	})
 	ts.Setenv("UPSTREAM", server.URL)
 	upstreams.Store(ts.Getenv("WORK"), h)
 }
