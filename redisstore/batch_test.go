@@ -20,7 +20,7 @@ import (
 func lonely(t testing.TB, addr string) *sender {
 	t.Helper()
 	s := open(t, patient(addr))
-	return s.senders[0]
+	return s.topology.(standalone).senders[0]
 }
 
 // anyPolicies covers each script: three tight ones and the general one.

@@ -45,10 +45,13 @@ func (c *serverClock) sample(server int64, sent, received time.Time) {
 }
 
 // fence returns a server time in whole ms, at most the server's time at t: what
-// runs before it runs before t. ok is false while nothing is known of the
-// server's clock.
-func (c *serverClock) fence(t time.Time) (ms int64, ok bool) {
+// runs before it runs before t. It is 0, before which nothing runs, while
+// nothing is known of the server's clock.
+func (c *serverClock) fence(t time.Time) int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return max(0, int64(c.low+c.since(t))), c.known
+	if !c.known {
+		return 0
+	}
+	return max(0, int64(c.low+c.since(t)))
 }

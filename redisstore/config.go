@@ -1,9 +1,9 @@
 package redisstore
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
-	"net"
 	"regexp"
 	"time"
 
@@ -36,11 +36,22 @@ const (
 	DefaultQueue            = 4096
 )
 
-// Config describes the server and how to use it. Only Addresses is required.
+// Config describes the servers and how to use them. Only Addresses, or
+// Sentinel, is required.
 type Config struct {
-	Addresses []string // host:port; exactly one
-	Username  string   // ACL user; empty for the default user
-	Password  string   // never logged, never part of an error
+	// Addresses is one server, or a redis:// or rediss:// URL with its account.
+	Addresses []string
+
+	// Sentinel finds the primary of a replicated server, instead of Addresses.
+	Sentinel *Sentinel
+
+	Username string // ACL user; empty for the default user
+	Password string // never logged, never part of an error
+
+	// TLS secures every connection, to Sentinels too, if it is set. Its
+	// ServerName, or else the host that is dialled, is what the certificate
+	// must carry.
+	TLS *tls.Config
 
 	// Prefix begins every key: a letter or digit, then at most 31 letters,
 	// digits, '.', '_' or '-'. Empty: "stint".
@@ -74,14 +85,7 @@ func (c Config) withDefaults() (Config, error) {
 	bad := func(field, format string, args ...any) {
 		problems = append(problems, fmt.Errorf("redisstore: %s: %s", field, fmt.Sprintf(format, args...)))
 	}
-	if len(c.Addresses) != 1 {
-		bad("Addresses", "one standalone server is supported: exactly one host:port, not %d", len(c.Addresses))
-	}
-	for i, a := range c.Addresses {
-		if host, port, err := net.SplitHostPort(a); err != nil || host == "" || port == "" {
-			bad(fmt.Sprintf("Addresses[%d]", i), "%q is not host:port", a)
-		}
-	}
+	c.locateServers(bad)
 	if c.Username != "" && c.Password == "" {
 		bad("Password", "is required with a Username")
 	}

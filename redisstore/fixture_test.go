@@ -69,6 +69,12 @@ func TestAgreesWithMemory(t *testing.T) {
 	}
 }
 
+// addressOf returns where a store on one server finds it.
+func addressOf(s *Store) string {
+	addr, _ := s.topology.(standalone).wires[0].locate(context.Background())
+	return addr
+}
+
 // policy freezes a policy.
 func policy(t testing.TB, p stint.Policy) *stint.Policy {
 	t.Helper()

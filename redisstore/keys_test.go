@@ -118,7 +118,7 @@ func TestKeysAndStatesAreShort(t *testing.T) {
 		t.Run(fmt.Sprintf("%T", l), func(t *testing.T) {
 			f := fixture(t)
 			store := f.Store.(*Store)
-			admin := inspect(t, store.probe.Options().Addr)
+			admin := inspect(t, addressOf(store))
 			key := spendOnce(t, store, admin, policy(t, stint.Policy{ID: "daily", Revision: 1, Limits: []stint.Limit{l}}), epoch, 1)
 			size := admin.MemoryUsage(context.Background(), key).Val()
 			t.Logf("%s: %d bytes of key, MEMORY USAGE %d", key, len(key), size)
@@ -139,7 +139,7 @@ func TestKeysAndStatesAreShort(t *testing.T) {
 func TestASlidingCounterOutlivesTheNextWindow(t *testing.T) {
 	f := shared(t)(t)
 	store := f.Store.(*Store)
-	admin := inspect(t, store.probe.Options().Addr)
+	admin := inspect(t, addressOf(store))
 	p := policy(t, stint.Policy{ID: "p", Limits: []stint.Limit{stint.SlidingCounter{Limit: 10, Window: time.Hour}}})
 	spendOnce(t, store, admin, p, epoch, 1)
 	key := spendOnce(t, store, admin, p, epoch+3_540_000, 8)
@@ -166,7 +166,7 @@ func TestAFastRefillKeepsItsKey(t *testing.T) {
 		{stint.TokenBucket{Capacity: 6000, Refill: 6000, Every: time.Second}, []int64{3000, 3000, 3000}, []int64{3000, 0, -1}},
 	} {
 		f := fixture(t)
-		admin := inspect(t, f.Store.(*Store).probe.Options().Addr)
+		admin := inspect(t, addressOf(f.Store.(*Store)))
 		p := policy(t, stint.Policy{ID: "p", Limits: []stint.Limit{tt.limit},
 			CleanupGrace: time.Millisecond, MaximumClockRegression: time.Millisecond})
 		for i, cost := range tt.costs {

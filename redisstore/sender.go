@@ -23,7 +23,7 @@ const minimumRecordTTL = time.Minute
 // one goroutine.
 type sender struct {
 	client  *redis.Client
-	wire    wire
+	wire    *wire
 	encoder *encoder
 	clock   *serverClock
 	timeout time.Duration
@@ -36,17 +36,17 @@ type sender struct {
 	doubt bool
 }
 
-func newSender(c Config, e *encoder, clock *serverClock) *sender {
+func newSender(c Config, e *encoder, clock *serverClock, w *wire) *sender {
 	// 32 bytes, so that the key is longer than the 44 bytes below which the
 	// server's Lua reuses an argument's memory for the next command's: a
 	// counter's state would then take the room of this key.
 	id := make([]byte, 32)
 	_, _ = rand.Read(id) // never fails
 	s := &sender{
-		encoder: e, clock: clock, timeout: c.CommandTimeout,
+		wire: w, encoder: e, clock: clock, timeout: c.CommandTimeout,
 		session: c.Prefix + ":session:" + base64.RawURLEncoding.EncodeToString(id),
 	}
-	s.client = newClient(c, &s.wire, clock)
+	s.client = newClient(c, w, clock)
 	return s
 }
 
@@ -59,7 +59,7 @@ const failedDials = 4096
 // command, and sends nothing that the limiter's account may not.
 func newClient(c Config, w *wire, clock *serverClock) *redis.Client {
 	return redis.NewClient(&redis.Options{
-		Addr: c.Addresses[0], Username: c.Username, Password: c.Password,
+		Username: c.Username, Password: c.Password,
 		Dialer: w.dial, DialTimeout: c.CommandTimeout, DialerRetries: 1,
 		ReadTimeout: c.CommandTimeout, WriteTimeout: c.CommandTimeout,
 		ContextTimeoutEnabled: true, MaxRetries: -1,
@@ -69,7 +69,7 @@ func newClient(c Config, w *wire, clock *serverClock) *redis.Client {
 			if err := greet(ctx, cn, clock); err != nil {
 				return err
 			}
-			w.ready()
+			w.greeted()
 			return nil
 		},
 	})
@@ -164,16 +164,15 @@ func unresolved(first *failure, second error) error {
 
 // prepare encodes a batch under the next sequence number.
 func (s *sender) prepare(groups []*stint.Group, latest time.Time) (*batch, error) {
+	// A new connection may lead to another server, with another clock.
+	if !s.wire.connected() {
+		if err := s.connect(latest); err != nil {
+			return nil, err
+		}
+	}
 	fences := make([]int64, len(groups))
 	for i, g := range groups {
-		fence, known := s.clock.fence(g.Deadline)
-		if !known {
-			if err := s.connect(latest); err != nil {
-				return nil, err
-			}
-			fence, _ = s.clock.fence(g.Deadline)
-		}
-		fences[i] = fence
+		fences[i] = s.clock.fence(g.Deadline)
 	}
 	session, ttl := "", int64(0)
 	for _, g := range groups {

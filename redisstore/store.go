@@ -10,18 +10,26 @@ import (
 	"github.com/stintlimit/stint"
 )
 
-// Store decides on a Redis or Valkey server. It is safe for concurrent use.
+// Store decides on a Redis or Valkey server, or on several. It is safe for
+// concurrent use.
 type Store struct {
-	lane    *lane
-	senders []*sender
-	probe   *redis.Client
+	topology topology
+	stop     context.CancelFunc
+	watchers sync.WaitGroup
+}
+
+// topology is the servers behind a store: one, wherever it is, or a Cluster.
+type topology interface {
+	decide(ctx context.Context, g stint.Group) (stint.Verdict, error)
+	ping(ctx context.Context) error
+	close() error
 }
 
 var _ stint.Store = (*Store)(nil)
 
-// Open returns a store on the server that c describes. It opens no connection:
-// a server that is down shows in Ping and in evaluations, and is used as soon
-// as it answers. The error names every problem of c.
+// Open returns a store on the servers that c describes. It waits for no
+// connection: a server that is down shows in Ping and in evaluations, and is
+// used as soon as it answers. The error names every problem of c.
 func Open(c Config) (*Store, error) {
 	c, err := c.withDefaults()
 	if err != nil {
@@ -32,12 +40,16 @@ func Open(c Config) (*Store, error) {
 	if c.Clock == CallerClock && c.MaximumClockSkew != SkewUnchecked {
 		e.skew = c.MaximumClockSkew.Milliseconds()
 	}
-	clock := newServerClock()
-	s := &Store{probe: newClient(c, new(wire), clock)}
-	for range c.Senders {
-		s.senders = append(s.senders, newSender(c, e, clock))
+	ctx, stop := context.WithCancel(context.Background())
+	s := &Store{stop: stop}
+	switch {
+	case c.Sentinel != nil:
+		r := newReplicated(c, e)
+		s.topology = r
+		s.watchers.Go(func() { r.sentinels.watch(ctx, r.node.leave) })
+	default:
+		s.topology = standalone{newNode(c, e, at(c.Addresses[0]))}
 	}
-	s.lane = newLane(c.Queue, s.senders)
 	return s, nil
 }
 
@@ -51,27 +63,42 @@ func (silent) Printf(context.Context, string, ...any) {}
 
 // Decide implements stint.Store.
 func (s *Store) Decide(ctx context.Context, g stint.Group) (stint.Verdict, error) {
-	return s.lane.decide(ctx, g)
+	return s.topology.decide(ctx, g)
 }
 
-// Ping reports whether the server can be used: reachable, of a version that
+// Ping reports whether the servers can be used: reachable, of a version that
 // will do, and willing to talk to the account.
-func (s *Store) Ping(ctx context.Context) error { return s.probe.Ping(ctx).Err() }
+func (s *Store) Ping(ctx context.Context) error { return s.topology.ping(ctx) }
 
 // Close answers what still waits with stint.AdmissionRejected and closes every
 // connection: what is under way ends as the loss of a connection does.
 // Evaluations after it are refused. Closing twice is harmless.
 func (s *Store) Close() error {
-	s.lane.close()
-	errs := []error{s.probe.Close()}
-	for _, sender := range s.senders {
-		errs = append(errs, sender.client.Close())
-	}
-	s.lane.drain()
-	for i, err := range errs {
-		if errors.Is(err, redis.ErrClosed) {
-			errs[i] = nil
-		}
-	}
-	return errors.Join(errs...)
+	s.stop()
+	s.watchers.Wait()
+	return s.topology.close()
 }
+
+// standalone is one server at one address.
+type standalone struct{ *node }
+
+func (s standalone) decide(ctx context.Context, g stint.Group) (stint.Verdict, error) {
+	return s.lane.decide(ctx, g)
+}
+
+// replicated is the primary that Sentinels name. Its replicas are never asked.
+type replicated struct {
+	*node
+	sentinels *sentinels
+}
+
+func newReplicated(c Config, e *encoder) *replicated {
+	s := newSentinels(c)
+	return &replicated{node: newNode(c, e, s.primary), sentinels: s}
+}
+
+func (r *replicated) decide(ctx context.Context, g stint.Group) (stint.Verdict, error) {
+	return r.lane.decide(ctx, g)
+}
+
+func (r *replicated) close() error { return errors.Join(r.node.close(), r.sentinels.close()) }

@@ -1,0 +1,58 @@
+package redisstore
+
+import (
+	"context"
+	"errors"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// node is one server that decides: its connections, its clock, its lane.
+type node struct {
+	lane    *lane
+	senders []*sender
+	probe   *redis.Client
+	wires   []*wire
+}
+
+func newNode(c Config, e *encoder, where locate) *node {
+	clock := newServerClock()
+	n := &node{}
+	newWire := func() *wire {
+		w := &wire{locate: where, connect: c.connect}
+		n.wires = append(n.wires, w)
+		return w
+	}
+	n.probe = newClient(c, newWire(), clock)
+	for range c.Senders {
+		n.senders = append(n.senders, newSender(c, e, clock, newWire()))
+	}
+	n.lane = newLane(c.Queue, n.senders)
+	return n
+}
+
+// leave closes every connection that does not lead to addr.
+func (n *node) leave(addr string) {
+	for _, w := range n.wires {
+		w.leave(addr)
+	}
+}
+
+// close answers what waits and closes every connection. Closing twice is
+// harmless.
+func (n *node) close() error {
+	n.lane.close()
+	errs := []error{n.probe.Close()}
+	for _, s := range n.senders {
+		errs = append(errs, s.client.Close())
+	}
+	n.lane.drain()
+	for i, err := range errs {
+		if errors.Is(err, redis.ErrClosed) {
+			errs[i] = nil
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (n *node) ping(ctx context.Context) error { return n.probe.Ping(ctx).Err() }
