@@ -33,6 +33,7 @@ var layers = []layer{
 	{"subject", []string{"."}, nil},
 
 	{"memstore", []string{".", "internal/algorithm"}, nil},
+	{"breaker", []string{"."}, []string{"github.com/sony/gobreaker"}},
 	{"redisstore", []string{"."}, []string{"github.com/redis/go-redis/v9"}},
 	{"storetest", []string{"."}, []string{"github.com/google/go-cmp"}},
 
