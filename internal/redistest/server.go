@@ -10,11 +10,13 @@ package redistest
 import (
 	"bufio"
 	"context"
+	"crypto/tls"
 	"fmt"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -26,21 +28,47 @@ const startTimeout = 20 * time.Second
 
 // Server is one redis-server process. Its methods are for one goroutine.
 type Server struct {
-	t    testing.TB
-	addr string
-	dir  string
-	args []string
-	cmd  *exec.Cmd
-	done chan struct{}
+	t       testing.TB
+	addr    string
+	dir     string
+	args    []string
+	trusted *tls.Config // how to reach it; nil: without TLS
+	cmd     *exec.Cmd
+	done    chan struct{}
 }
 
 // Start starts a server with extra configuration arguments such as "--appendonly", "no". It persists nothing unless they say so.
 func Start(t testing.TB, args ...string) *Server {
 	t.Helper()
-	s := &Server{t: t, addr: freeAddress(t), dir: t.TempDir(), args: args}
-	t.Cleanup(s.Stop)
+	s := prepare(t)
+	s.args = append([]string{"--port", s.port(), "--save", "", "--appendonly", "no"}, args...)
 	s.Restart()
 	return s
+}
+
+// StartTLS starts a server that listens with a certificate and without TLS not
+// at all. Clients need no certificate of their own. Replication, if arguments
+// ask for it, is secured too.
+func StartTLS(t testing.TB, c Certificate, args ...string) *Server {
+	t.Helper()
+	s := prepare(t)
+	s.trusted = c.authority.Trust(c.name)
+	s.args = append(c.flags(s.port()), "--save", "", "--appendonly", "no")
+	s.args = append(s.args, args...)
+	s.Restart()
+	return s
+}
+
+func prepare(t testing.TB) *Server {
+	t.Helper()
+	s := &Server{t: t, addr: freeAddress(t), dir: t.TempDir()}
+	t.Cleanup(s.Stop)
+	return s
+}
+
+func (s *Server) port() string {
+	_, port, _ := net.SplitHostPort(s.addr)
+	return port
 }
 
 func freeAddress(t testing.TB) string {
@@ -64,12 +92,8 @@ func (s *Server) Restart() {
 	if err != nil {
 		s.t.Fatalf("redis-server is not installed: run scripts/install-test-deps, or on Debian apt-get install redis-server (%v)", err)
 	}
-	_, port, _ := net.SplitHostPort(s.addr)
-	args := append([]string{
-		"--port", port, "--bind", "127.0.0.1", "--dir", s.dir,
-		"--save", "", "--appendonly", "no", "--daemonize", "no",
-		"--logfile", filepath.Join(s.dir, "redis.log"),
-	}, s.args...)
+	args := append(slices.Clone(s.args),
+		"--bind", "127.0.0.1", "--dir", s.dir, "--daemonize", "no", "--logfile", filepath.Join(s.dir, "redis.log"))
 	cmd := exec.Command(path, args...)
 	if err := cmd.Start(); err != nil {
 		s.t.Fatal(err)
@@ -88,7 +112,7 @@ func (s *Server) waitReady() {
 	defer cancel()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	for !answers(s.addr) {
+	for !s.answers() {
 		select {
 		case <-ctx.Done():
 			log, _ := os.ReadFile(filepath.Join(s.dir, "redis.log"))
@@ -101,10 +125,13 @@ func (s *Server) waitReady() {
 	}
 }
 
-func answers(addr string) bool {
-	c, err := net.DialTimeout("tcp", addr, time.Second)
+func (s *Server) answers() bool {
+	c, err := net.DialTimeout("tcp", s.addr, time.Second)
 	if err != nil {
 		return false
+	}
+	if s.trusted != nil {
+		c = tls.Client(c, s.trusted)
 	}
 	defer c.Close()
 	_ = c.SetDeadline(time.Now().Add(time.Second))
