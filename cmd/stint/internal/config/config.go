@@ -67,6 +67,14 @@ type Redis struct {
 	CommandTimeout   time.Duration
 	CallerClock      bool // decide on this process's clock, not on the server's
 	MaximumClockSkew time.Duration
+	Breaker          Breaker
+}
+
+// Breaker says when a store that fails is left alone for a while.
+type Breaker struct {
+	Off      bool
+	Failures int           // in a row, until it opens
+	Cooldown time.Duration // how long it stays open before it lets a probe through
 }
 
 // Identity says how callers are told apart.

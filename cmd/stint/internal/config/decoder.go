@@ -144,6 +144,23 @@ func (d *decoder) isMapping(n *yaml.Node, path string) bool {
 	return true
 }
 
+// orOff reads what the mapping s does, or the word off.
+func orOff(off *bool, s shape) shape {
+	readMapping := s.read
+	s.kind = "mapping, or the word off"
+	s.read = func(d *decoder, n *yaml.Node, path string) {
+		switch {
+		case n.Kind == yaml.ScalarNode && n.Tag == "!!str" && n.Value == "off":
+			*off = true
+		case n.Kind != yaml.MappingNode:
+			d.problemNode(n, path, "is %s, neither a mapping nor the word off", describe(n))
+		default:
+			readMapping(d, n, path)
+		}
+	}
+	return s
+}
+
 // list reads a list of items, each of the shape that item binds to it.
 func list[T any](into *[]T, kind string, item func(*T) shape) shape {
 	sample := item(new(T))

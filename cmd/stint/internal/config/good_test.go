@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/stintlimit/stint"
+	"github.com/stintlimit/stint/breaker"
 	"github.com/stintlimit/stint/subject"
 )
 
@@ -70,6 +71,7 @@ func TestEverythingIsRead(t *testing.T) {
 		Store: Store{Redis: &Redis{
 			Addresses: []string{"127.0.0.1:6379"}, Username: "stint", Password: NewSecret("a password for tests"),
 			Prefix: "stint", CommandTimeout: 250 * time.Millisecond, MaximumClockSkew: 2 * time.Second,
+			Breaker: Breaker{Failures: 5, Cooldown: 500 * time.Millisecond},
 		}},
 		Identity: Identity{
 			Keys: []subject.Key{key}, ActiveVersion: 1,
@@ -106,6 +108,24 @@ func TestEverythingIsRead(t *testing.T) {
 	}
 	if len(got.Digest) != 16 {
 		t.Errorf("digest %q", got.Digest)
+	}
+}
+
+func TestTheBreakerIsOnUnlessItIsOff(t *testing.T) {
+	if b := mustLoad(t, "testdata/good/several_keys.yaml", Overrides{}).Store.Redis.Breaker; b != (Breaker{Off: true}) {
+		t.Errorf("off: %+v", b)
+	}
+	redis := "store: {redis: {addresses: [\"127.0.0.1:6379\"]}}\nidentity: {pseudonym_keys: [{version: 1, env: STINT_TEST_KEY}]}\n"
+	least, err := os.ReadFile("testdata/good/least.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := parse("stint.yaml", append([]byte(redis), least...), Overrides{}, testEnv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := c.Store.Redis.Breaker, (Breaker{Failures: breaker.DefaultFailures, Cooldown: breaker.DefaultCooldown}); got != want {
+		t.Errorf("absent: %+v, want %+v", got, want)
 	}
 }
 

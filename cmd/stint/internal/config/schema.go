@@ -110,6 +110,10 @@ func redis(r *Redis, password *source) shape {
 		or("command_timeout", "250ms", duration(&r.CommandTimeout, time.Millisecond, time.Minute)),
 		or("clock", "server", choice(&r.CallerClock, []string{"server", "caller"}, false, true)),
 		or("maximum_clock_skew", "2s", duration(&r.MaximumClockSkew, time.Millisecond, time.Hour)),
+		or("breaker", "{}", orOff(&r.Breaker.Off, mapping([]setting{
+			or("failures", "5", integer(&r.Breaker.Failures, 1, 1_000_000)),
+			or("cooldown", "500ms", duration(&r.Breaker.Cooldown, 10*time.Millisecond, time.Minute)),
+		}))),
 	})
 }
 

@@ -91,26 +91,12 @@ func algorithm[T stint.Limit](into *stint.Limit, settings func(*T) []setting) sh
 	}}
 }
 
-// dedup reads a mapping, or the word off.
 func dedup(into *stint.Dedup) shape {
-	s := mapping([]setting{
+	return orOff(&into.Off, mapping([]setting{
 		or("ttl", "5s", period(&into.TTL)),
 		or("max_entries", "256", integer(&into.MaxEntries, 1, 1<<16)),
 		or("max_bytes", "65536", integer(&into.MaxBytes, 1, 1<<24)),
-	})
-	readMapping := s.read
-	s.kind = "mapping, or the word off"
-	s.read = func(d *decoder, n *yaml.Node, path string) {
-		switch {
-		case n.Kind == yaml.ScalarNode && n.Tag == "!!str" && n.Value == "off":
-			into.Off = true
-		case n.Kind != yaml.MappingNode:
-			d.problemNode(n, path, "is %s, neither a mapping nor the word off", describe(n))
-		default:
-			readMapping(d, n, path)
-		}
-	}
-	return s
+	}))
 }
 
 func route(r *Route) shape {
