@@ -46,7 +46,7 @@ var layers = []layer{
 	{
 		"cmd/stint/internal/app",
 		[]string{
-			".", "subject", "memstore", "redisstore", "httplimit", "internal/clientip", "internal/edge",
+			".", "subject", "memstore", "breaker", "redisstore", "httplimit", "internal/clientip", "internal/edge",
 			"cmd/stint/internal/config", "cmd/stint/internal/telemetry", "cmd/stint/internal/gateway",
 		},
 		nil,

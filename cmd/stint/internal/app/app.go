@@ -84,6 +84,10 @@ func (s *server) assemble() error {
 		ids = append(ids, p.ID)
 	}
 	metrics := telemetry.New(ids, s.options.Version, c.Digest)
+	metrics.Reachable(s.readiness.reachable.Load)
+	if err := s.store.breakBefore(c, metrics, s.options.Logger); err != nil {
+		return err
+	}
 	limiter, err := stint.New(s.store, c.Policies, stint.WithBudget(c.Deadline), stint.WithObserver(metrics.Observe))
 	if err != nil {
 		return fmt.Errorf("policies: %w", err)
