@@ -58,6 +58,7 @@ func readEvents(t *testing.T, res *http.Response, tick chan<- int) {
 	}
 }
 
+// Case C55 of the field.
 func TestEventsArriveOneByOne(t *testing.T) {
 	tick := make(chan int, 1)
 	s := serve(t, inMemory(t, 1).Handler(events(tick)))
@@ -145,6 +146,7 @@ func upgrade(t *testing.T, s *httptest.Server) (*http.Response, net.Conn, *bufio
 	return res, conn, in
 }
 
+// Case C55 of the field.
 func TestOneSocketCostsOneUnit(t *testing.T) {
 	s := serve(t, inMemory(t, 2).Handler(echo))
 	for range 2 {

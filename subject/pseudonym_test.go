@@ -80,6 +80,7 @@ func TestAgreesWithTheDefinition(t *testing.T) {
 	}
 }
 
+// Case C49 of the field.
 func TestDifferentTuplesNeverMeet(t *testing.T) {
 	tuples := []tuple{
 		{"principal", "did:key:abc", "s"}, {"principal", "did:key", "abc:s"},
@@ -104,6 +105,7 @@ func TestDifferentTuplesNeverMeet(t *testing.T) {
 	}
 }
 
+// Case C51 of the field.
 func TestLongIdentitiesStayApart(t *testing.T) {
 	p := pseudonymizer(t, subject.EphemeralKeyRing())
 	long := strings.Repeat("x", 1<<20-1)

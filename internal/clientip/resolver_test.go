@@ -71,6 +71,7 @@ func TestPeerIsTheClientUnlessTrusted(t *testing.T) {
 	}
 }
 
+// Case C43 of the field.
 func TestPortIsNoPartOfTheClient(t *testing.T) {
 	list := resolver(t, clientip.Config{Trusted: trusted, Header: "X-Forwarded-For"})
 	for entry, want := range map[string]any{
@@ -182,7 +183,7 @@ func TestSingleAddressHeaderHoldsOneAddress(t *testing.T) {
 	}
 }
 
-// Several lines are one list; the first line is what an attacker sent.
+// C46: Several lines are one list; the first line is what an attacker sent.
 func TestSeveralLinesAreOneList(t *testing.T) {
 	r := resolver(t, clientip.Config{Trusted: trusted, Header: "X-Forwarded-For"})
 	for i := range 20 {
@@ -212,6 +213,7 @@ func TestOtherHeadersAreNotLookedAt(t *testing.T) {
 	check(t, r, "10.0.0.2:1", h, "10.0.0.2")
 }
 
+// Case C45 of the field.
 func TestUnixSocketIsBelievedOnlyWhenAsked(t *testing.T) {
 	header := lines("X-Forwarded-For", "198.51.100.9")
 	distrusting := resolver(t, clientip.Config{Trusted: trusted, Header: "X-Forwarded-For"})
@@ -227,6 +229,7 @@ func TestUnixSocketIsBelievedOnlyWhenAsked(t *testing.T) {
 	check(t, trusting, "10.0.0.2:1", header, "10.0.0.2")
 }
 
+// Case C46 of the field.
 func TestWorkIsBounded(t *testing.T) {
 	list := resolver(t, clientip.Config{Trusted: trusted, Header: "X-Forwarded-For"})
 	forwarded := resolver(t, clientip.Config{Trusted: trusted, Header: "Forwarded"})
@@ -252,6 +255,7 @@ func TestWorkIsBounded(t *testing.T) {
 	}
 }
 
+// Case C44 of the field.
 func TestGroupsOfIPv6Clients(t *testing.T) {
 	for _, tt := range []struct {
 		addr string

@@ -24,6 +24,7 @@ func unidentified(t *testing.T, err error, cause error) {
 	}
 }
 
+// Case C44 of the field.
 func TestClientsOfOneIPv6NetworkShareABudget(t *testing.T) {
 	for _, tt := range []struct {
 		prefix    int
@@ -51,6 +52,7 @@ func TestClientsOfOneIPv6NetworkShareABudget(t *testing.T) {
 	}
 }
 
+// Case C45 of the field.
 func TestNobodyHasTheEmptyIdentity(t *testing.T) {
 	b := bridge(t, edge.Config{Default: byAddress("address")})
 	for _, peer := range []string{"", "@"} {
@@ -81,7 +83,7 @@ func TestNobodyHasTheEmptyIdentity(t *testing.T) {
 	}
 }
 
-// A header that anybody can invent limits nobody by itself: the address does.
+// C48: A header that anybody can invent limits nobody by itself: the address does.
 func TestInventedKeysAreCutOffByTheAddress(t *testing.T) {
 	keys := func(missing edge.Missing) edge.Config {
 		return edge.Config{Default: &edge.Route{Charges: []edge.Charge{

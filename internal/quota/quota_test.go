@@ -199,6 +199,7 @@ func waiting(t *testing.T, w *world, at time.Duration) int {
 	return n
 }
 
+// Case C19 of the field.
 func TestWaitingAsLongAsAdvertisedIsEnough(t *testing.T) {
 	for _, at := range []time.Duration{500 * time.Millisecond, 800 * time.Millisecond, 59_700 * time.Millisecond,
 		59_980 * time.Millisecond, 59_999 * time.Millisecond, time.Second, 30 * time.Second} {
@@ -353,6 +354,7 @@ func TestConfigurationIsChecked(t *testing.T) {
 	}
 }
 
+// Case C20 of the field.
 func TestRetrySecondsRoundsUp(t *testing.T) {
 	for d, want := range map[time.Duration]int64{
 		0: 1, 1: 1, time.Millisecond: 1, 493 * time.Millisecond: 1, time.Second: 1, time.Second + 1: 2,
