@@ -33,6 +33,10 @@ quick: deps ## the loop while editing: vet, and every test in its short form
 test: ## everything, the modules beside this one included
 	GO='$(GO)' ./scripts/test
 
+.PHONY: faults
+faults: deps ## time and memory while a server is away; measured, so not under the race detector
+	$(GO) test -tags faults -run '^TestFaults$$' -count=1 -timeout 3m -v ./redisstore
+
 .PHONY: lint
 lint: ## golangci-lint, as .golangci.yml says
 	$(TOOL) golangci-lint run ./...
