@@ -15,8 +15,9 @@ var (
 )
 
 // blame says what a result means for the store: nil is a success, and see
-// errStore and errNeither. given is what the caller left until its deadline.
-func (s *Store) blame(ctx context.Context, deadline time.Time, given time.Duration, err error) error {
+// errStore and errNeither. The store had from asked to deadline, or to that of
+// the context.
+func (s *Store) blame(ctx context.Context, asked, deadline time.Time, err error) error {
 	if err == nil {
 		return nil
 	}
@@ -26,10 +27,13 @@ func (s *Store) blame(ctx context.Context, deadline time.Time, given time.Durati
 	case r == stint.ClockUnsafe || r.Kind() == stint.Incompatible:
 		return nil
 	}
-	switch cancelled := ctx.Err(); {
-	case errors.Is(cancelled, context.Canceled):
+	if errors.Is(ctx.Err(), context.Canceled) {
 		return errNeither
-	case given < s.config.Patience && (cancelled != nil || !time.Now().Before(deadline)):
+	}
+	if d, ok := ctx.Deadline(); ok && d.Before(deadline) {
+		deadline = d
+	}
+	if deadline.Sub(asked) < s.config.Patience && !time.Now().Before(deadline) {
 		return errNeither
 	}
 	return errStore

@@ -52,12 +52,12 @@ func (s *Store) State() State { return state(s.circuit.State()) }
 // Decide implements stint.Store. It refuses, or returns what the store behind
 // it returns.
 func (s *Store) Decide(ctx context.Context, g stint.Group) (v stint.Verdict, err error) {
-	given := time.Until(g.Deadline)
+	asked := time.Now()
 	// The circuit learns only whom to blame. The answer goes past it, so that
 	// the closure stays on the stack.
 	_, refusal := s.circuit.Execute(func() (struct{}, error) {
 		v, err = s.behind.Decide(ctx, g)
-		return struct{}{}, s.blame(ctx, g.Deadline, given, err)
+		return struct{}{}, s.blame(ctx, asked, g.Deadline, err)
 	})
 	if errors.Is(refusal, gobreaker.ErrOpenState) || errors.Is(refusal, gobreaker.ErrTooManyRequests) {
 		return stint.Verdict{}, errRefused
@@ -83,7 +83,6 @@ func (s *Store) opens(c gobreaker.Counts) bool {
 }
 
 func (s *Store) onChange(_ string, from, to gobreaker.State) {
-	s.rowBegan = time.Time{}
 	if s.changed != nil {
 		s.changed(state(from), state(to))
 	}
