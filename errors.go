@@ -30,8 +30,8 @@ type Reason string
 // The reasons. Only OutcomeUnknown may have spent anything.
 const (
 	PolicyUnknown      Reason = "POLICY_UNKNOWN"          // no policy has that id
-	CostInvalid        Reason = "COST_INVALID"            // a cost below 1 or above MaximumCost, or a group of the wrong size
-	EvaluationMismatch Reason = "EVALUATION_MISMATCH"     // an evaluation id repeated with other counters or costs
+	CostInvalid        Reason = "COST_INVALID"            // a cost below 1 or above MaximumCost, a group of the wrong size, or a refund without an id
+	EvaluationMismatch Reason = "EVALUATION_MISMATCH"     // an evaluation id repeated with other counters or costs, or spent on after its refund
 	StateIncompatible  Reason = "STATE_INCOMPATIBLE"      // stored state of a foreign type, or damaged
 	AdmissionRejected  Reason = "ADMISSION_REJECTED"      // deadline past, queue full, or a bound on subjects or records reached
 	BeforeSend         Reason = "UNAVAILABLE_BEFORE_SEND" // no connection, or expired before the last byte was written

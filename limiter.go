@@ -18,6 +18,7 @@ type Request struct {
 	Policy  string
 	Subject Pseudonym
 	Cost    int64 // 1 to Policy.MaximumCost; 0 only to peek
+	At      int64 // only to refund: Decision.At of the charge, or 0; see Limiter.Refund
 }
 
 // Observation is what an observer is told of one charge.
@@ -121,8 +122,8 @@ func (l *Limiter) Peek(ctx context.Context, r Request) (Decision, error) {
 // EvaluateGroup spends all requests as one, or none of them. Requests on one
 // counter are summed. With an id that is not zero, an admitted evaluation is
 // remembered for the first policy's Dedup.TTL: the same id with the same
-// requests gets the same answer and spends nothing; with other requests it is
-// an EvaluationMismatch.
+// requests gets the same answer and spends nothing; with other requests, or
+// after its [Limiter.Refund], it is an EvaluationMismatch.
 func (l *Limiter) EvaluateGroup(ctx context.Context, id EvaluationID, requests []Request) (Verdict, error) {
 	return l.group(ctx, Take, id, requests)
 }
@@ -160,21 +161,24 @@ func (l *Limiter) single(ctx context.Context, op Op, r Request) (Decision, error
 
 func (l *Limiter) group(ctx context.Context, op Op, id EvaluationID, requests []Request) (Verdict, error) {
 	start := time.Now()
-	if len(requests) == 0 || len(requests) > MaxCharges {
-		err := &Error{Reason: CostInvalid, Cause: fmt.Errorf("a group has 1 to %d requests, not %d", MaxCharges, len(requests))}
+	refuse := func(err *Error) (Verdict, error) {
 		l.report(nil, op, Decision{}, err, start)
 		return Verdict{}, err
+	}
+	if len(requests) == 0 || len(requests) > MaxCharges {
+		return refuse(&Error{Reason: CostInvalid, Cause: fmt.Errorf("a group has 1 to %d requests, not %d", MaxCharges, len(requests))})
 	}
 	g := l.newGroup(ctx, op, id, start)
 	var places [MaxCharges]int
 	for i, r := range requests {
 		p := l.policies[r.Policy]
 		if p == nil {
-			err := unknownPolicy(r.Policy)
-			l.report(nil, op, Decision{}, err, start)
-			return Verdict{}, err
+			return refuse(unknownPolicy(r.Policy))
 		}
-		places[i] = place(&g, Charge{Policy: p, Subject: r.Subject, Cost: r.Cost})
+		places[i] = place(&g, Charge{Policy: p, Subject: r.Subject, Cost: r.Cost, At: r.At})
+	}
+	if err := checkRefund(&g); err != nil {
+		return refuse(err)
 	}
 	merged, err := l.decide(ctx, g, start)
 	var v Verdict
@@ -207,6 +211,7 @@ func place(g *Group, c Charge) int {
 			} else {
 				other.Cost += c.Cost
 			}
+			other.At = olderReceipt(other.At, c.At)
 			return i
 		}
 	}

@@ -70,6 +70,8 @@ const (
 	Take Op = iota
 	// Peek answers as Take would, and writes nothing.
 	Peek
+	// Refund gives back what the evaluation with the group's ID spent.
+	Refund
 )
 
 // MaxCharges bounds the charges of one group.
@@ -84,6 +86,11 @@ type Charge struct {
 	Policy  *Policy // frozen
 	Subject Pseudonym
 	Cost    int64 // 1 to Policy.MaximumCost; 0 only in a Peek
+
+	// At is the receipt of what a Refund gives back: Decision.At of the
+	// charge, epoch ms. It counts where the store remembers no evaluation
+	// with the group's ID; 0 then gives back nothing. Take and Peek ignore it.
+	At int64
 }
 
 // Group is what a [Store] decides as one: everything passes, or nothing is
@@ -93,6 +100,8 @@ type Group struct {
 
 	// ID makes the evaluation repeatable by its caller. It is recorded beside
 	// the first charge's counter, as bounded by that charge's Policy.Dedup.
+	// A Refund names the evaluation that it undoes: its ID is not zero, and
+	// its first charge's policy has Dedup on.
 	ID EvaluationID
 
 	// Now is the caller's clock in epoch milliseconds. A store that trusts a
@@ -145,7 +154,8 @@ func (g *Group) Append(c Charge) {
 }
 
 // Payload digests what the evaluation spends and where: a repeated id with
-// another payload is a mistake of its caller.
+// another payload is a mistake of its caller. A refund has the payload of what
+// it undoes, whatever its receipts.
 func (g *Group) Payload() [16]byte {
 	h := sha256.New()
 	for i := range g.n {
@@ -167,6 +177,9 @@ func (g *Group) Payload() [16]byte {
 // about spending; and it keeps nothing of the group after it returned. A
 // charge of a shadow policy never decides about the others: what it cannot
 // evaluate is ShadowFailed.
+//
+// A Refund is as atomic, is recorded under its ID in place of what it undoes,
+// and denies nothing: see [Limiter.Refund].
 type Store interface {
 	Decide(ctx context.Context, g Group) (Verdict, error)
 }
