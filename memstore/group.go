@@ -12,6 +12,7 @@ type part struct {
 	charge stint.Charge // a copy: a pointer would move the group to the heap
 	hash   uint64
 	failed bool // a shadow that could not be evaluated
+	gains  bool // a refund gives something back
 }
 
 // spends reports whether the charge is spent if the group commits.
@@ -79,17 +80,26 @@ func (s *Store) decideGroup(g *stint.Group, v *stint.Verdict) error {
 	if !remembers(g) {
 		return s.commit(g, d, nil, v)
 	}
-	r := &record{id: g.ID.Bytes(), payload: payload(*g)}
-	if l := s.ledger(&d.parts[0]); l != nil {
-		if old := l.find(r.id, g.Now); old != nil {
-			if old.payload != r.payload {
-				return errMismatch
-			}
-			*v = old.replayed()
-			return nil
-		}
+	r := &record{id: g.ID.Bytes(), payload: payload(*g), refund: g.Op == stint.Refund}
+	old := s.recall(d, r.id, g.Now)
+	switch {
+	case old != nil && (old.payload != r.payload || old.refund && !r.refund):
+		return errMismatch
+	case old != nil && old.refund == r.refund:
+		*v = old.replayed()
+		return nil
+	case r.refund:
+		return s.refund(g, d, old, r, v)
 	}
 	return s.commit(g, d, r, v)
+}
+
+// recall returns the live record of an id, or nil.
+func (s *Store) recall(d *desk, id [16]byte, now int64) *record {
+	if l := s.ledger(&d.parts[0]); l != nil {
+		return l.find(id, now)
+	}
+	return nil
 }
 
 // payload takes a copy, since hashing it moves the group to the heap.

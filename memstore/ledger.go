@@ -6,9 +6,11 @@ import (
 	"github.com/stintlimit/stint"
 )
 
-// record remembers an admitted evaluation for a caller who may repeat it.
+// record remembers an admitted evaluation, or a refund, for a caller who may
+// repeat it.
 type record struct {
 	id, payload [16]byte
+	refund      bool
 	expires     int64 // epoch ms
 	size        int
 	verdict     stint.Verdict
@@ -57,6 +59,17 @@ func (l *ledger) prune(now int64) {
 	if len(l.records) == 0 {
 		l.records, l.expires = nil, 0
 	}
+}
+
+// drop drops every record of an id, live or not: a clock that goes back must
+// not find what was refunded.
+func (l *ledger) drop(id [16]byte) {
+	l.records = slices.DeleteFunc(l.records, func(r record) bool {
+		if r.id == id {
+			l.bytes -= r.size
+		}
+		return r.id == id
+	})
 }
 
 func (l *ledger) append(r record) {

@@ -50,7 +50,7 @@ var _ stint.Store = (*Store)(nil)
 var (
 	errFull     = &stint.Error{Reason: stint.AdmissionRejected, Cause: errors.New("memstore: as many subjects as may be held are live")}
 	errUnkept   = &stint.Error{Reason: stint.AdmissionRejected, Cause: errors.New("memstore: as many evaluation ids as may be remembered are live")}
-	errMismatch = &stint.Error{Reason: stint.EvaluationMismatch, Cause: errors.New("memstore: the evaluation id was used with other counters or costs")}
+	errMismatch = &stint.Error{Reason: stint.EvaluationMismatch, Cause: errors.New("memstore: the evaluation id was used with other counters or costs, or was refunded")}
 	errClock    = &stint.Error{Reason: stint.ClockUnsafe, Cause: errors.New("memstore: the clock stands further behind the counter than the policy permits")}
 	errState    = &stint.Error{Reason: stint.StateIncompatible, Cause: errors.New("memstore: no admission can have left this state")}
 )
@@ -104,7 +104,7 @@ func (s *Store) Decide(_ context.Context, g stint.Group) (v stint.Verdict, err e
 
 // remembers reports whether the group's id counts.
 func remembers(g *stint.Group) bool {
-	return !g.ID.IsZero() && g.Op == stint.Take && !g.Charge(0).Policy.Dedup.Off
+	return !g.ID.IsZero() && g.Op != stint.Peek && !g.Charge(0).Policy.Dedup.Off
 }
 
 func (s *Store) hash(c *stint.Charge) uint64 { return s.hasher.hash(c.Policy.Tag(), &c.Subject) }

@@ -2,6 +2,7 @@ package memstore_test
 
 import (
 	"context"
+	"maps"
 	"testing"
 
 	"github.com/stintlimit/stint"
@@ -29,6 +30,7 @@ type written struct {
 type remembered struct {
 	id      stint.EvaluationID
 	payload [16]byte
+	refund  bool
 	expires int64
 	size    int
 	verdict stint.Verdict
@@ -46,13 +48,19 @@ type evaluated struct {
 func (s *reference) Decide(_ context.Context, g stint.Group) (stint.Verdict, error) {
 	first := g.Charge(0)
 	home := place{first.Policy.Key(), first.Subject}
-	records := g.Op == stint.Take && !g.ID.IsZero() && !first.Policy.Dedup.Off
+	records := g.Op != stint.Peek && !g.ID.IsZero() && !first.Policy.Dedup.Off
 	if records {
 		for _, r := range s.records[home] {
 			if r.id == g.ID && r.expires > g.Now {
+				if g.Op == stint.Refund && !r.refund && r.payload == g.Payload() {
+					return s.refund(&g, &r)
+				}
 				return r.answer(&g)
 			}
 		}
+	}
+	if g.Op == stint.Refund {
+		return s.refund(&g, nil)
 	}
 	var all []evaluated
 	commits, spends := g.Op == stint.Take, false
@@ -75,21 +83,8 @@ func (s *reference) Decide(_ context.Context, g stint.Group) (stint.Verdict, err
 	if !spends {
 		return v, nil
 	}
-	if records {
-		kept := s.records[home]
-		for len(kept) > 0 && kept[0].expires <= g.Now {
-			kept = kept[1:]
-		}
-		bytes := v.RecordSize()
-		for _, r := range kept {
-			bytes += r.size
-		}
-		if len(kept) >= first.Policy.Dedup.MaxEntries || bytes > first.Policy.Dedup.MaxBytes {
-			return stint.Verdict{}, &stint.Error{Reason: stint.AdmissionRejected}
-		}
-		s.records[home] = append(kept, remembered{
-			g.ID, g.Payload(), g.Now + first.Policy.Dedup.TTL.Milliseconds(), v.RecordSize(), v,
-		})
+	if records && !s.remember(&g, v, true) {
+		return stint.Verdict{}, &stint.Error{Reason: stint.AdmissionRejected}
 	}
 	for i, c := range g.Charges() {
 		if all[i].passes {
@@ -99,8 +94,70 @@ func (s *reference) Decide(_ context.Context, g stint.Group) (stint.Verdict, err
 	return v, nil
 }
 
+// remember keeps an answer, within the bounds if it must be, and reports
+// whether it could.
+func (s *reference) remember(g *stint.Group, v stint.Verdict, bounded bool) bool {
+	first := g.Charge(0)
+	home := place{first.Policy.Key(), first.Subject}
+	kept := s.records[home]
+	for len(kept) > 0 && kept[0].expires <= g.Now {
+		kept = kept[1:]
+	}
+	bytes := v.RecordSize()
+	for _, r := range kept {
+		bytes += r.size
+	}
+	if bounded && (len(kept) >= first.Policy.Dedup.MaxEntries || bytes > first.Policy.Dedup.MaxBytes) {
+		return false
+	}
+	var others []remembered
+	for _, r := range kept {
+		if r.id != g.ID || g.Op != stint.Refund {
+			others = append(others, r)
+		}
+	}
+	s.records[home] = append(others, remembered{
+		g.ID, g.Payload(), g.Op == stint.Refund, g.Now + first.Policy.Dedup.TTL.Milliseconds(), v.RecordSize(), v,
+	})
+	return true
+}
+
+// refund undoes what an evaluation spent, by its record or by receipts.
+func (s *reference) refund(g *stint.Group, r *remembered) (v stint.Verdict, err error) {
+	after := map[place]written{}
+	for i, c := range g.Charges() {
+		looked := *c
+		looked.Cost = 0
+		e, reason := s.evaluate(&looked, g.Now)
+		if reason != "" && c.Policy.Mode == stint.Enforce {
+			return stint.Verdict{}, &stint.Error{Reason: reason}
+		}
+		e.failed = reason != ""
+		at, spent := c.At, c.At != 0
+		if r != nil {
+			d := r.verdict.Decision(i)
+			at, spent = d.At, d.Outcome == stint.Allowed
+		}
+		for l := range e.states {
+			before := e.states[l]
+			if spent && !e.failed {
+				e.states[l] = algorithm.Refund(&c.Policy.Terms()[l], before, at, e.eff, c.Cost)
+			}
+			if e.states[l].Spent != before.Spent {
+				after[place{c.Policy.Key(), c.Subject}] = written{e.eff, e.states}
+			}
+		}
+		v.Append(e.decide(&looked, g.Now, false))
+	}
+	if !s.remember(g, v, r == nil) {
+		return stint.Verdict{}, &stint.Error{Reason: stint.AdmissionRejected}
+	}
+	maps.Copy(s.counters, after)
+	return v, nil
+}
+
 func (r *remembered) answer(g *stint.Group) (stint.Verdict, error) {
-	if r.payload != g.Payload() {
+	if r.payload != g.Payload() || r.refund != (g.Op == stint.Refund) {
 		return stint.Verdict{}, &stint.Error{Reason: stint.EvaluationMismatch}
 	}
 	return each(r.verdict, func(d *stint.Decision) { d.Replayed = true }), nil

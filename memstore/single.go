@@ -87,15 +87,21 @@ func (p *plan) read(t *table, at *counter, c *stint.Charge, now int64) error {
 
 // spend writes the charge to its counter.
 func (p *plan) spend(sh *shard, at *counter, c *stint.Charge) {
+	for i := range p.limbs {
+		p.limbs[i].state.Spent += c.Cost
+	}
+	p.write(sh, at, c.Policy)
+}
+
+// write writes the states to their counter.
+func (p *plan) write(sh *shard, at *counter, policy *stint.Policy) {
 	forget := int64(0)
 	for i := range p.limbs {
-		l := &p.limbs[i]
-		l.state.Spent += c.Cost
-		forget = max(forget, algorithm.ForgetAt(&p.terms[i], l.state, p.eff))
+		forget = max(forget, algorithm.ForgetAt(&p.terms[i], p.limbs[i].state, p.eff))
 	}
 	at.at = p.eff
 	at.state = p.limbs[0].state
-	at.expires = forget + margin(c.Policy)
+	at.expires = forget + margin(policy)
 	if len(p.limbs) > 1 {
 		m := sh.table.extend(at)
 		m.states = m.states[:0]

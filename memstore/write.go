@@ -97,6 +97,9 @@ func (s *Store) keep(g *stint.Group, parts []part, r *record) {
 	c := s.stored(p)
 	l := &sh.table.extend(c).ledger
 	l.prune(g.Now)
+	if r.refund {
+		l.drop(r.id)
+	}
 	answer(&r.verdict, g, parts)
 	r.size = r.verdict.RecordSize()
 	r.expires = g.Now + p.charge.Policy.Dedup.TTL.Milliseconds()
