@@ -81,7 +81,8 @@ type Decision struct {
 	MoreAfter time.Duration
 
 	// At is the instant of the decision in epoch milliseconds, on the clock
-	// that answered, raised to the newest instant the counter had seen.
+	// that answered, raised to the newest instant the counter had seen. Of a
+	// charge that was spent it is the receipt: see [Limiter.Refund].
 	At int64
 
 	// Replayed: the answer was recorded by an earlier evaluation with the
@@ -216,7 +217,7 @@ func (v *Verdict) Append(d Decision) {
 // RecordSize is what remembering the verdict under an [EvaluationID] counts
 // against Dedup.MaxBytes, on every store.
 func (v *Verdict) RecordSize() int {
-	const header, perCharge, perLimit = 41, 9, 28
+	const header, perCharge, perLimit = 42, 9, 28
 	size := header
 	for i := range v.n {
 		d := v.Decision(i)

@@ -101,7 +101,7 @@ func (r *reader) group(g *stint.Group) answer {
 		for _, c := range g.Charges() {
 			a.verdict.Append(r.decision(c.Policy, status == groupReplayed))
 		}
-		if (status == groupUnspent) == (a.verdict.Allowed && g.Op == stint.Take && spends(&a.verdict)) {
+		if (status != groupUnspent) != changes(g, &a.verdict) {
 			r.dead = true
 		}
 		return a
@@ -112,7 +112,7 @@ func (r *reader) group(g *stint.Group) answer {
 	case groupIncompatible:
 		return r.refusal(g, stint.StateIncompatible, "a key of the counter holds a foreign type or damaged state")
 	case groupMismatch:
-		return r.refusal(g, stint.EvaluationMismatch, "the evaluation id was used for other counters or costs")
+		return r.refusal(g, stint.EvaluationMismatch, "the evaluation id was used for other counters or costs, or was refunded")
 	case groupUnrecordable:
 		return r.refusal(g, stint.AdmissionRejected, "the counter remembers as many evaluation ids as its policy allows")
 	}
@@ -120,8 +120,15 @@ func (r *reader) group(g *stint.Group) answer {
 	return answer{}
 }
 
-// spends reports whether any charge passes, so that an allowed verdict spent.
-func spends(v *stint.Verdict) bool {
+// changes reports whether a group that was decided so left something behind: a
+// refund does always, what was allowed if any charge passes.
+func changes(g *stint.Group, v *stint.Verdict) bool {
+	switch {
+	case g.Op == stint.Peek || !v.Allowed:
+		return false
+	case g.Op == stint.Refund:
+		return recorded(g)
+	}
 	for i := range v.Len() {
 		if v.Decision(i).Outcome == stint.Allowed {
 			return true
@@ -143,8 +150,11 @@ func (r *reader) refusal(g *stint.Group, reason stint.Reason, cause string) answ
 
 func (r *reader) decision(p *stint.Policy, replayed bool) stint.Decision {
 	flag, at, limits := r.int(1), r.i7(), int(r.int(1))
-	d := stint.Decision{Replayed: replayed}
-	if flag == chargeFailed && p.Mode == stint.Shadow && limits == 0 {
+	d, mode := stint.Decision{Replayed: replayed}, p.Mode
+	if replayed { // it was allowed: what refused or failed was a shadow's, whatever the policy is now
+		mode = stint.Shadow
+	}
+	if flag == chargeFailed && mode == stint.Shadow && limits == 0 {
 		d.Outcome = stint.ShadowFailed
 		return d
 	}
@@ -155,7 +165,7 @@ func (r *reader) decision(p *stint.Policy, replayed bool) stint.Decision {
 	for i := range p.Terms() {
 		d.Add(&p.Terms()[i], stint.Figures{Remaining: r.i7(), RetryAfter: r.i7(), MoreAfter: r.i7(), ResetAfter: r.i7()})
 	}
-	d.Conclude(p.Mode, at)
+	d.Conclude(mode, at)
 	if (flag == chargePasses) != (d.Outcome == stint.Allowed) || flag > chargeRefused {
 		r.dead = true
 	}

@@ -114,13 +114,13 @@ func sessioned(g *stint.Group) bool {
 	return false
 }
 
-// recorded reports whether an admission of g is remembered under its id.
+// recorded reports whether what g changes is remembered under its id.
 func recorded(g *stint.Group) bool {
-	return g.Op == stint.Take && !g.ID.IsZero() && !g.Charge(0).Policy.Dedup.Off
+	return g.Op != stint.Peek && !g.ID.IsZero() && !g.Charge(0).Policy.Dedup.Off
 }
 
 // tight reports whether groups fit a tight script: single charges under one
-// policy of one limit, without callers' ids.
+// policy of one limit, without callers' ids. No refund comes without one.
 func tight(groups []*stint.Group) bool {
 	p := groups[0].Charge(0).Policy
 	for _, g := range groups {
@@ -131,11 +131,12 @@ func tight(groups []*stint.Group) bool {
 	return len(p.Terms()) == 1
 }
 
+// peekFlag tells a tight script what spends nothing.
 func peekFlag(g *stint.Group) byte {
-	if g.Op == stint.Peek {
-		return 1
+	if g.Op == stint.Take {
+		return 0
 	}
-	return 0
+	return 1
 }
 
 // encode makes a batch of groups, for a tight script if they fit one. fences
@@ -180,6 +181,14 @@ func (e *encoder) encodeSingle(b *batch, fences []int64) {
 	b.keys = places.items
 }
 
+// receipt is the instant of the charge that a refund gives back, or 0.
+func receipt(g *stint.Group, c *stint.Charge) int64 {
+	if g.Op != stint.Refund {
+		return 0
+	}
+	return c.At
+}
+
 // table numbers distinct items from 1, in the order of their coming. Batches
 // are small: a scan is faster than a map.
 type table[T comparable] struct{ items []T }
@@ -208,7 +217,7 @@ func (e *encoder) encodeGroups(b *batch, fences []int64) {
 		}
 	}
 	for i, g := range b.groups {
-		body = append(body, peekFlag(g))
+		body = append(body, byte(g.Op))
 		body = appendI7(body, g.Now)
 		body = appendI7(body, fences[i])
 		if recorded(g) {
@@ -223,6 +232,7 @@ func (e *encoder) encodeGroups(b *batch, fences []int64) {
 			body = appendI2(body, counters.place(e.counterKey(c)))
 			body = append(body, byte(c.Policy.Mode))
 			body = appendI7(body, c.Cost)
+			body = appendI7(body, receipt(g, c))
 		}
 	}
 	b.blob = e.appendPolicies(b.blob, policies.items)

@@ -4,14 +4,18 @@
 -- Behind the head, each list led by its length:
 --   policies   regression, safety, grace; its limits: algorithm, quota, period, refill
 --   counters   the policy of each
---   groups     peek, now, fence; place of the record's key among KEYS, or 0,
---              and then id, payload, TTL, entries, bytes, TTL of the key;
---              charges: counter, shadow, cost
+--   groups     what to do, now, fence; place of the record's key among KEYS,
+--              or 0, and then id, payload, TTL, entries, bytes, TTL of the key;
+--              charges: counter, shadow, cost, receipt
+--   receipt    the instant of the charge that a refund gives back, or 0
 -- A counter's state: the instant of writing, then spent and extra of each limit.
--- Callers' records of a counter: their number; then for each id, payload,
--- expiry, length of the answer, answer.
+-- Callers' records of a counter: their number; then for each id, payload, what
+-- was done, expiry, length of the answer, answer. That of a refund takes the
+-- place of what it undid.
 -- Order: fence, callers' ids, clock, states, plan in order, records, states.
 -- Everything is validated before the first write.
+
+local TAKE, REFUND = 0, 2 -- and 1: peek
 
 -- foreign tells a key of another type from a missing one: MGET answers nil for both.
 local function foreign(key)
@@ -31,7 +35,7 @@ for p = 1, count() do
   for l = 1, count() do
     local limit, kind = {}, nil
     kind, limit.quota, limit.period, limit.refill, pos = unpack_bytes('>BI7I7I7', blob, pos)
-    limit.advance, limit.free, limit.wait, limit.forget = unpack(algorithms[kind])
+    limit.advance, limit.free, limit.wait, limit.forget, limit.refund = unpack(algorithms[kind])
     policy[l] = limit
   end
   policies[p] = policy
@@ -75,28 +79,55 @@ local function load_records(place)
   return r
 end
 
--- recall finds the live record of an id: its payload and its answer.
+-- recall finds the live record of an id: what was done, its payload, its answer.
 local function recall(r, id, now)
   local text = r.text
   local i = string.find(text, id, 1, true)
-  while i and i + 40 <= #text do
-    local payload, expires, length = unpack_bytes('>c16I7I2', text, i + 16)
-    if expires > now then return payload, string.sub(text, i + 41, i + 40 + length) end
+  while i and i + 41 <= #text do
+    local payload, done, expires, length = unpack_bytes('>c16BI7I2', text, i + 16)
+    if expires > now then return done, payload, string.sub(text, i + 42, i + 41 + length) end
     i = string.find(text, id, i + 1, true)
   end
 end
 
+-- without returns the records but for those of an id, live or not: a clock that
+-- goes back must not find what was refunded.
+local function without(entries, text, id)
+  local i = string.find(text, id, 1, true)
+  while i and i + 41 <= #text do
+    local length = unpack_bytes('>I2', text, i + 40)
+    entries, text = entries - 1, string.sub(text, 1, i - 1) .. string.sub(text, i + 42 + length)
+    i = string.find(text, id, i, true)
+  end
+  return entries, text
+end
+
 -- remember plans a record behind those that still live; nil: no room for it.
-local function remember(r, g, now, body)
+-- One that replaces another needs none.
+local function remember(r, g, now, body, replaces)
   local entries, from = r.entries, 1
-  while entries > 0 and #r.text >= from + 40 do
-    local expires, length = unpack_bytes('>I7I2', r.text, from + 32)
+  while entries > 0 and #r.text >= from + 41 do
+    local expires, length = unpack_bytes('>I7I2', r.text, from + 33)
     if expires > now then break end
-    entries, from = entries - 1, from + 41 + length
+    entries, from = entries - 1, from + 42 + length
   end
   local text = string.sub(r.text, from)
-  if entries + 1 > g.max_entries or #text + 41 + #body > g.max_bytes then return nil end
-  return entries + 1, text .. pack_bytes('>c16c16I7I2', g.id, g.payload, now + g.ttl, #body) .. body
+  if not replaces and (entries + 1 > g.max_entries or #text + 42 + #body > g.max_bytes) then return nil end
+  if g.op == REFUND then entries, text = without(entries, text, g.id) end
+  return entries + 1, text .. pack_bytes('>c16c16BI7I2', g.id, g.payload, g.op, now + g.ttl, #body) .. body
+end
+
+-- receipts reads out of an admission's answer when each charge was spent, and
+-- false for one that was not; nil: the answer is damaged.
+local function receipts(body, n)
+  local spent, from = {}, 1
+  for c = 1, n do
+    if from + 8 > #body then return nil end
+    local flag, at, limits
+    flag, at, limits, from = unpack_bytes('>BI7B', body, from)
+    spent[c], from = flag == 1 and at, from + 28 * limits
+  end
+  return from == #body + 1 and spent or nil
 end
 
 -- consider evaluates one charge without spending it: three numbers a limit,
@@ -143,6 +174,16 @@ local function figures(plan, spent, now)
   return table.concat(out)
 end
 
+-- give_back plans the refund of a cost that was spent at the instant `at`.
+local function give_back(plan, cost, at)
+  local policy = plan.counter.policy
+  for l = 1, #policy do
+    local limit, s, e = policy[l], plan[3 * l - 2], plan[3 * l - 1]
+    plan[3 * l - 2], plan[3 * l - 1] = limit.refund(limit.period, limit.refill, s, e, at, plan.effective, cost)
+    plan.changed = plan.changed or plan[3 * l - 2] ~= s
+  end
+end
+
 -- spend changes the counter's state in memory; the writing comes last.
 local function spend(plan, now)
   local counter = plan.counter
@@ -160,21 +201,28 @@ local function decide(g)
   local now = clock == 0 and server or g.now
   if server >= g.fence then return pack_bytes('B', EXPIRED) end
   local r = g.place > 0 and load_records(g.place)
+  local refund, undone = r and g.op == REFUND, nil
   if r then
     if r.damaged then return pack_bytes('B', INCOMPATIBLE) end
-    local payload, body = recall(r, g.id, now)
-    if payload then
-      if payload ~= g.payload then return pack_bytes('B', MISMATCH) end
-      return pack_bytes('B', REPLAYED) .. body
+    local done, payload, body = recall(r, g.id, now)
+    if done then
+      if payload ~= g.payload or (done == REFUND and not refund) then return pack_bytes('B', MISMATCH) end
+      if done == g.op then return pack_bytes('B', REPLAYED) .. body end
+      undone = done == TAKE and receipts(body, #g)
+      if not undone then return pack_bytes('B', INCOMPATIBLE) end
     end
   end
   if now > server + skew or now < server - skew then return pack_bytes('B', CLOCK_UNSAFE) end
 
-  local plans, commits, spends = {}, g.peek == 0, false
+  local plans, commits, spends = {}, refund or g.op == TAKE, refund
   for c = 1, #g do
     local charge = g[c]
-    local plan, why = consider(states[charge.counter], charge.cost, now)
-    if plan then
+    local plan, why = consider(states[charge.counter], refund and 0 or charge.cost, now)
+    if plan and refund then
+      local at = charge.receipt > 0 and charge.receipt
+      if undone then at = undone[c] end
+      if at then give_back(plan, charge.cost, at) end
+    elseif plan then
       if plan.passes then
         spends = true
       elseif charge.shadow == 0 then
@@ -194,12 +242,13 @@ local function decide(g)
   body = table.concat(body)
   if not spends then return pack_bytes('B', UNSPENT) .. body end
   if r then
-    local entries, text = remember(r, g, now, body)
+    local entries, text = remember(r, g, now, body, undone)
     if not entries then return pack_bytes('B', UNRECORDABLE) end
     r.entries, r.text, r.ttl = entries, text, math.max(r.ttl or 0, g.key_ttl)
   end
   for c = 1, #g do
-    if plans[c] and plans[c].passes then spend(plans[c], now) end
+    local plan = plans[c]
+    if plan and plan.passes and (plan.changed or not refund) then spend(plan, now) end
   end
   any_spent = true
   return pack_bytes('B', SPENT) .. body
@@ -208,14 +257,14 @@ end
 local answers = {}
 for n = 1, count() do
   local g = {}
-  g.peek, g.now, g.fence, g.place, pos = unpack_bytes('>BI7I7I2', blob, pos)
+  g.op, g.now, g.fence, g.place, pos = unpack_bytes('>BI7I7I2', blob, pos)
   if g.place > 0 then
     g.id, g.payload, g.ttl, g.max_entries, g.max_bytes, g.key_ttl, pos =
       unpack_bytes('>c16c16I7I4I4I7', blob, pos)
   end
   for c = 1, count() do
     local charge = {}
-    charge.counter, charge.shadow, charge.cost, pos = unpack_bytes('>I2BI7', blob, pos)
+    charge.counter, charge.shadow, charge.cost, charge.receipt, pos = unpack_bytes('>I2BI7I7', blob, pos)
     g[c] = charge
   end
   answers[n] = decide(g)
