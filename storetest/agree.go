@@ -14,8 +14,9 @@ import (
 // Agree runs one random program of that many steps on both stores and fails t
 // at the first answer in which they differ in any field, or in the reason of
 // an error. The program follows from the seed: several policies, few subjects,
-// takes, peeks, groups, repeated evaluation ids, a clock that steps both ways,
-// edited limits, costs at the edges, and now and then everything forgotten.
+// takes, peeks, groups, repeated evaluation ids, refunds by id and by receipt, a
+// clock that steps both ways, edited limits, costs at the edges, and now and
+// then everything forgotten.
 //
 // Nothing expires by a store's own clock: counters are kept for ten years.
 func Agree(t testing.TB, a, b Fixture, seed uint64, steps int) {
@@ -70,9 +71,16 @@ type program struct {
 	now      int64 // epoch ms
 	skew     int64 // how far the next caller is behind it, ms
 
-	lines []string      // what was done, for whoever must find out why
-	asked []stint.Group // groups with an id, to be repeated
+	lines []string // what was done, for whoever must find out why
+	asked []asked  // groups with an id, to be repeated and refunded
 	last  map[counter]stint.Decision
+}
+
+// asked is a group with an id, and what its charges were answered: when they
+// were spent, if they were.
+type asked struct {
+	stint.Group
+	receipts []int64
 }
 
 // counter names a counter within a program.
@@ -118,8 +126,12 @@ func (p *program) learn(g *stint.Group, v *stint.Verdict) {
 		c := g.Charge(i)
 		p.last[counter{c.Policy.Key(), c.Subject}] = v.Decision(i)
 	}
-	if !g.ID.IsZero() && g.Op == stint.Take {
-		p.asked = append(p.asked, *g)
+	if !g.ID.IsZero() && g.Op != stint.Peek {
+		a := asked{Group: *g, receipts: make([]int64, g.Len())}
+		for i := range v.Len() {
+			a.receipts[i] = v.Decision(i).At
+		}
+		p.asked = append(p.asked, a)
 		if len(p.asked) > 8 {
 			p.asked = p.asked[1:]
 		}

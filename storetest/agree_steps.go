@@ -51,6 +51,9 @@ func (p *program) next() stint.Group {
 	if len(p.asked) > 0 && p.oneIn(6) {
 		return p.repeat()
 	}
+	if p.oneIn(8) {
+		return p.refund()
+	}
 	op, eid := stint.Take, stint.EvaluationID{}
 	if p.oneIn(6) {
 		op = stint.Peek
@@ -111,17 +114,73 @@ func (p *program) cost(op stint.Op, c stint.Charge) int64 {
 // more, or beside another counter.
 func (p *program) repeat() stint.Group {
 	old := p.asked[p.IntN(len(p.asked))]
-	var charges []stint.Charge
-	for _, c := range old.Charges() {
-		charges = append(charges, *c)
+	return newGroup(stint.Take, old.ID, p.now-p.skew, p.vary(old.charges(), 8))
+}
+
+// charges are those that were asked for.
+func (a *asked) charges() (list []stint.Charge) {
+	for _, c := range a.Charges() {
+		list = append(list, *c)
 	}
-	switch p.IntN(8) {
+	return list
+}
+
+// vary makes charges others now and then: three times in n.
+func (p *program) vary(charges []stint.Charge, n int) []stint.Charge {
+	switch p.IntN(n) {
 	case 0:
 		charges[0].Cost = 1
 	case 1:
-		charges = p.charges(stint.Take, len(charges))
+		return p.charges(stint.Take, len(charges))
 	case 2:
-		charges = charges[:1]
+		return charges[:1]
 	}
-	return newGroup(stint.Take, old.ID, p.now-p.skew, charges)
+	return charges
+}
+
+// refund undoes something that was asked for, under its id or another, or
+// something that never was; with receipts or without, true ones or not. Some
+// of the policies have been edited since.
+func (p *program) refund() stint.Group {
+	eid := id("refund " + strconv.Itoa(p.IntN(1<<20)))
+	charges := p.charges(stint.Take, 1+p.IntN(2))
+	if len(p.asked) > 0 && !p.oneIn(8) {
+		old := p.asked[p.IntN(len(p.asked))]
+		charges = old.charges()
+		for i, receipt := range old.receipts {
+			charges[i].At = receipt
+		}
+		charges = p.vary(charges, 16)
+		if !p.oneIn(3) {
+			eid = old.ID
+		}
+	}
+	for i := range charges {
+		c := &charges[i]
+		switch p.IntN(8) {
+		case 0, 1:
+			c.At = 0
+		case 2:
+			c.At = max(0, p.now-p.Int64N(20_000))
+		case 3:
+			c.At = max(0, c.At+p.Int64N(3)-1)
+		}
+		if p.oneIn(4) {
+			c.Policy = p.edited(c.Policy)
+		}
+	}
+	if charges[0].Policy.Dedup.Off { // nobody may refund it
+		return newGroup(stint.Peek, eid, p.now-p.skew, charges)
+	}
+	return newGroup(stint.Refund, eid, p.now-p.skew, charges)
+}
+
+// edited is what a policy has become.
+func (p *program) edited(old *stint.Policy) *stint.Policy {
+	for i := range p.families {
+		if f := &p.families[i]; f.now().Key() == old.Key() {
+			return f.now()
+		}
+	}
+	return old
 }

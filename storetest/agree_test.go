@@ -126,6 +126,62 @@ func TestAgreeFindsAStoreThatSpendsOnDenial(t *testing.T) {
 	}
 }
 
+// refunds counts what becomes of refunds, and of what meets them.
+type refunds struct {
+	stint.Store
+	seen map[string]int
+	of   map[stint.EvaluationID]bool // true: refunded; false: spent
+}
+
+func (s refunds) Decide(ctx context.Context, g stint.Group) (stint.Verdict, error) {
+	look := g
+	look.Op = stint.Peek
+	before, _ := s.Store.Decide(ctx, look)
+	v, err := s.Store.Decide(ctx, g)
+	refunded, known := s.of[g.ID]
+	switch {
+	case g.Op == stint.Take && refunded && stint.ReasonOf(err) == stint.EvaluationMismatch:
+		s.seen["charges that meet a refund"]++
+	case g.Op == stint.Take && err == nil && v.Allowed:
+		s.of[g.ID] = false
+	case g.Op != stint.Refund:
+	case err != nil:
+		s.seen["refunds with an error"]++
+	case replayed(&v):
+		s.seen["refunds replayed"]++
+	default:
+		s.of[g.ID] = true
+		switch {
+		case !more(&before, &v):
+			s.seen["refunds of nothing"]++
+		case known:
+			s.seen["refunds that give back"]++
+		default:
+			s.seen["refunds that give back by receipt"]++
+		}
+	}
+	return v, err
+}
+
+func replayed(v *stint.Verdict) bool {
+	for i := range v.Len() {
+		if v.Decision(i).Replayed {
+			return true
+		}
+	}
+	return false
+}
+
+// more reports whether any counter has more left than before.
+func more(before, after *stint.Verdict) bool {
+	for i := range min(before.Len(), after.Len()) {
+		if after.Decision(i).Remaining > before.Decision(i).Remaining {
+			return true
+		}
+	}
+	return false
+}
+
 // TestAgreeGoesEverywhere keeps programs interesting: all that can be answered
 // is answered, and often.
 func TestAgreeGoesEverywhere(t *testing.T) {
@@ -157,12 +213,13 @@ func TestAgreeGoesEverywhere(t *testing.T) {
 	}
 	for seed := range uint64(20) {
 		a, b := newFixture(t), newFixture(t)
-		a.Store = tampered{a.Store, count}
+		a.Store = tampered{refunds{Store: a.Store, seen: seen, of: map[stint.EvaluationID]bool{}}, count}
 		storetest.Agree(t, a, b, seed, 500)
 	}
 	for _, what := range []string{
 		"allowed", "denied", "shadow_denied", "shadow_failed", "replayed", "raised", "denied with something left", "a later limit binds",
 		"group allowed=true", "group allowed=false", "EVALUATION_MISMATCH", "ADMISSION_REJECTED", "CLOCK_UNSAFE",
+		"refunds that give back", "refunds that give back by receipt", "refunds of nothing", "refunds replayed", "refunds with an error", "charges that meet a refund",
 	} {
 		if seen[what] < 50 {
 			t.Errorf("%s: met %d times in 10,000 steps", what, seen[what])

@@ -17,6 +17,7 @@ var concurrencyPromises = []promise{
 	{"callers at the same time never pass the limit, and reach it", limitIsReached},
 	{"groups that cross each other do not wait for ever", crossingGroups},
 	{"an id repeated at the same time is spent once", repeatedAtOnce},
+	{"a charge and its refund at the same time leave nothing spent", refundedAtOnce},
 	{"shuffled timestamps admit what the span allows", shuffledTimestamps},
 }
 
@@ -94,6 +95,21 @@ func repeatedAtOnce(b *bench) {
 		b.Errorf("5 ids were answered %d times for the first time", n)
 	}
 	b.left(p, "alice", 1000-15)
+}
+
+func refundedAtOnce(b *bench) {
+	p := window(b, "refunded", 1000, stint.Enforce)
+	together(5, func(caller, i int) {
+		g := b.group(stint.Take, id(fmt.Sprint(i)), charge(p, "alice", 3))
+		if caller%2 == 1 {
+			g.Op = stint.Refund
+		}
+		_, err := b.Store.Decide(context.Background(), g)
+		if r := stint.ReasonOf(err); err != nil && (g.Op == stint.Refund || r != stint.EvaluationMismatch) {
+			b.Errorf("%s: %v", showGroup(&g), err)
+		}
+	})
+	b.left(p, "alice", 1000)
 }
 
 // shuffledTimestamps is the second half of case C17.

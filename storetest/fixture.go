@@ -23,7 +23,7 @@ type Fixture struct {
 func Run(t *testing.T, newFixture func(t testing.TB) Fixture) {
 	t.Helper()
 	for _, group := range [...][]promise{
-		figurePromises, counterPromises, groupPromises, dedupPromises, clockPromises, editPromises, concurrencyPromises,
+		figurePromises, counterPromises, groupPromises, dedupPromises, refundPromises, clockPromises, editPromises, concurrencyPromises,
 	} {
 		for _, p := range group {
 			t.Run(p.name, func(t *testing.T) { p.check(&bench{TB: t, Fixture: newFixture(t), now: epoch}) })

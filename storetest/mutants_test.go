@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"context"
+	"fmt"
 	"runtime"
 	"slices"
 	"testing"
@@ -80,7 +81,7 @@ func broken(t *testing.T, newFixture func() Fixture) (names []string) {
 			names = append(names, name)
 		}
 	}
-	for _, p := range slices.Concat(figurePromises, counterPromises, groupPromises, dedupPromises, clockPromises, editPromises) {
+	for _, p := range slices.Concat(figurePromises, counterPromises, groupPromises, dedupPromises, refundPromises, clockPromises, editPromises) {
 		try(p.name, func(q *quiet) { p.check(&bench{TB: q, Fixture: newFixture(), now: epoch}) })
 	}
 	for _, tr := range traces(t) {
@@ -89,9 +90,42 @@ func broken(t *testing.T, newFixture func() Fixture) (names []string) {
 	return names
 }
 
+// ofRefund changes refunds only.
+func ofRefund(change func(g *stint.Group)) func(g *stint.Group) {
+	return func(g *stint.Group) {
+		if g.Op == stint.Refund {
+			change(g)
+		}
+	}
+}
+
+// receipts changes the receipts of a group.
+func receipts(g *stint.Group, change func(at int64) int64) {
+	for _, c := range g.Charges() {
+		c.At = change(c.At)
+	}
+}
+
+// forgiving is a store that takes a charge for a new one although it was
+// refunded.
+type forgiving struct {
+	stint.Store
+	refunded map[stint.EvaluationID]bool
+}
+
+func (s forgiving) Decide(ctx context.Context, g stint.Group) (stint.Verdict, error) {
+	switch {
+	case g.Op == stint.Refund:
+		s.refunded[g.ID] = true
+	case s.refunded[g.ID]:
+		g.ID = stint.EvaluationID{}
+	}
+	return s.Store.Decide(ctx, g)
+}
+
 // TestSuiteFindsFaults: a suite that any store passes proves nothing.
 func TestSuiteFindsFaults(t *testing.T) {
-	enforced := map[*stint.Policy]*stint.Policy{}
+	enforced, n := map[*stint.Policy]*stint.Policy{}, 0
 	for _, c := range []struct {
 		name  string
 		fault mutant
@@ -153,6 +187,23 @@ func TestSuiteFindsFaults(t *testing.T) {
 		}}},
 		{"replays do not say so", mutant{answered: func(_ *stint.Group, d *stint.Decision) { d.Replayed = false }}},
 		{"one too many remains", mutant{answered: func(_ *stint.Group, d *stint.Decision) { d.Remaining++ }}},
+		{"refunds give nothing back", mutant{asked: ofRefund(func(g *stint.Group) { g.Op = stint.Peek })}},
+		{"refunds are charges", mutant{asked: ofRefund(func(g *stint.Group) { g.Op, g.ID = stint.Take, stint.EvaluationID{} })}},
+		{"every refund is the first", mutant{asked: ofRefund(func(g *stint.Group) { n++; g.ID = id(fmt.Sprint("other ", n)) })}},
+		{"refunds need no receipt", mutant{asked: ofRefund(func(g *stint.Group) { receipts(g, func(int64) int64 { return g.Now }) })}},
+		{"receipts are not read", mutant{asked: ofRefund(func(g *stint.Group) { receipts(g, func(int64) int64 { return 0 }) })}},
+		{"receipts never grow old", mutant{asked: ofRefund(func(g *stint.Group) {
+			receipts(g, func(at int64) int64 { return max(at, min(at, 1)*g.Now) })
+		})}},
+		{"refunds give one back", mutant{asked: ofRefund(func(g *stint.Group) {
+			for _, c := range g.Charges() {
+				c.Cost = 1
+			}
+		})}},
+		{"refunds undo the first charge only", mutant{asked: ofRefund(func(g *stint.Group) {
+			first := newGroup(g.Op, g.ID, g.Now, []stint.Charge{*g.Charge(0)})
+			*g = first
+		})}},
 		{"a shadow's failure passes for an answer", mutant{answered: func(_ *stint.Group, d *stint.Decision) {
 			if d.Outcome == stint.ShadowFailed {
 				d.Outcome = stint.Allowed
@@ -178,6 +229,15 @@ func TestSuiteFindsFaults(t *testing.T) {
 			return Fixture{Store: apart{s}, Forget: func() error { s.Reset(); return nil }}
 		})
 		if !slices.Contains(names, "a group spends everything or nothing") {
+			t.Errorf("only %q are broken by it", names)
+		}
+	})
+	t.Run("a charge that comes after its refund is spent", func(t *testing.T) {
+		names := broken(t, func() Fixture {
+			s := memstore.New(memstore.Config{})
+			return Fixture{Store: forgiving{s, map[stint.EvaluationID]bool{}}, Forget: func() error { s.Reset(); return nil }}
+		})
+		if !slices.Contains(names, "a charge that meets its refund spends nothing") {
 			t.Errorf("only %q are broken by it", names)
 		}
 	})

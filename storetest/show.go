@@ -79,13 +79,16 @@ func open(v *stint.Verdict, err error) answer {
 // showGroup writes a group as traces do.
 func showGroup(g *stint.Group) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "at %v %s", time.Duration(g.Now-epoch)*time.Millisecond, [...]string{"take", "peek"}[g.Op])
+	fmt.Fprintf(&b, "at %v %s", time.Duration(g.Now-epoch)*time.Millisecond, [...]string{"take", "peek", "refund"}[g.Op])
 	for i, c := range g.Charges() {
 		if i > 0 {
 			b.WriteByte(',')
 		}
 		name := strings.TrimRight(string(c.Subject.Digest[:]), "\x00")
 		fmt.Fprintf(&b, " %s@%s %d", name, c.Policy.ID, c.Cost)
+		if c.At != 0 {
+			fmt.Fprintf(&b, " spent=%v", time.Duration(c.At-epoch)*time.Millisecond)
+		}
 	}
 	if !g.ID.IsZero() {
 		fmt.Fprintf(&b, " id=%.8s", g.ID)

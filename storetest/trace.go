@@ -24,11 +24,14 @@ import (
 //	at 1s    peek alice@two 1             allowed
 //	at 1s    take alice@api 1, bob@two 2 id=a   allowed: allowed remaining=0, allowed
 //	at 1s    take alice 1 id=a            error EVALUATION_MISMATCH
+//	at 2s    refund alice 1 id=b          allowed
+//	at 2s    refund alice 1 spent=0s id=c allowed remaining=2
 //	forget
 //
 // Times are offsets from an instant at which every window of a whole part of a
 // day begins. A charge names a subject, its policy where there are several,
-// and a cost. A policy whose id is known replaces that one.
+// and a cost; that of a refund, also when it was spent, if its caller knows. A
+// policy whose id is known replaces that one.
 //
 // Of a decision its outcome is compared, whether it is replayed, and every
 // figure that is named: remaining, limit (its index), retry, more, reset, and

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -56,19 +57,19 @@ func (p *parser) parse(number int, line string) error {
 // answers are the words that end the charges and begin what is expected.
 var answers = []string{"allowed", "allowed:", "denied", "denied:", "shadow_denied", "shadow_failed", "error"}
 
-// parseAt reads "<time> take|peek <charges> [id=<id>] <expectation>".
+// parseAt reads "<time> take|peek|refund <charges> [id=<id>] <expectation>".
 func (p *parser) parseAt(s *step, text string) error {
 	fields := strings.Fields(text)
 	if len(fields) < 2 {
-		return fmt.Errorf("at %q: a time, take or peek, charges and an answer", text)
+		return fmt.Errorf("at %q: a time, take, peek or refund, charges and an answer", text)
 	}
 	now, err := parseTime(fields[0])
 	if err != nil {
 		return err
 	}
-	op, ok := map[string]stint.Op{"take": stint.Take, "peek": stint.Peek}[fields[1]]
+	op, ok := map[string]stint.Op{"take": stint.Take, "peek": stint.Peek, "refund": stint.Refund}[fields[1]]
 	if !ok {
-		return fmt.Errorf("%q is no evaluation: take or peek", fields[1])
+		return fmt.Errorf("%q is no evaluation: take, peek or refund", fields[1])
 	}
 	fields = fields[2:]
 	end := slices.IndexFunc(fields, func(f string) bool { return slices.Contains(answers, f) })
@@ -84,11 +85,14 @@ func (p *parser) parseAt(s *step, text string) error {
 	if err != nil {
 		return err
 	}
+	if op == stint.Refund && (eid.IsZero() || charges[0].Policy.Dedup.Off) {
+		return errors.New("a refund needs an id, and a first policy that remembers it")
+	}
 	s.group = func() stint.Group { return newGroup(op, eid, epoch+now, charges) }
 	return s.parseAnswer(answer, len(charges))
 }
 
-// parseCharges reads "<subject>[@<policy>] <cost>, …".
+// parseCharges reads "<subject>[@<policy>] <cost> [spent=<time>], …".
 func (p *parser) parseCharges(op stint.Op, text string) ([]stint.Charge, error) {
 	var charges []stint.Charge
 	for part := range strings.SplitSeq(text, ",") {
@@ -107,12 +111,20 @@ func (p *parser) parseCharges(op stint.Op, text string) ([]stint.Charge, error) 
 		if name == "" || len(name) > 16 {
 			return nil, fmt.Errorf("%q is no subject: 1 to 16 bytes", name)
 		}
+		amount, receipt, err := parseReceipt(op, amount)
+		if err != nil {
+			return nil, err
+		}
 		cost, err := strconv.ParseInt(amount, 10, 64)
-		least := map[stint.Op]int64{stint.Take: 1}[op]
+		least := int64(1)
+		if op == stint.Peek {
+			least = 0
+		}
 		if err != nil || cost < least || cost > pol.MaximumCost {
 			return nil, fmt.Errorf("%q is no cost: %d to %d", amount, least, pol.MaximumCost)
 		}
 		c := charge(pol, name, cost)
+		c.At = receipt
 		if slices.ContainsFunc(charges, func(o stint.Charge) bool { return o.Policy == c.Policy && o.Subject == c.Subject }) {
 			return nil, fmt.Errorf("%q is charged twice", who)
 		}
@@ -122,6 +134,20 @@ func (p *parser) parseCharges(op stint.Op, text string) ([]stint.Charge, error) 
 		return nil, fmt.Errorf("%d charges: at most %d", len(charges), stint.MaxCharges)
 	}
 	return charges, nil
+}
+
+// parseReceipt cuts off when a refund says that the charge was spent; 0: it
+// does not say.
+func parseReceipt(op stint.Op, amount string) (rest string, at int64, err error) {
+	rest, text, found := strings.Cut(amount, " spent=")
+	if !found {
+		return amount, 0, nil
+	}
+	if op != stint.Refund {
+		return "", 0, fmt.Errorf("%q: only a refund says when something was spent", amount)
+	}
+	at, err = parseTime(text)
+	return rest, epoch + at, err
 }
 
 // parseTime reads an offset from the epoch of traces, in ms.

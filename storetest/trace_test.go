@@ -41,8 +41,8 @@ func TestParseTraceNamesFileLineAndFault(t *testing.T) {
 		{"a bad dedup", "policy api fixed-window limit=3 window=1s dedup=maybe", `t.txt:1: dedup: "maybe": on or off`},
 		{"a bad time", api + "at noon take alice 1 allowed", `t.txt:2: "noon" is no time`},
 		{"a part of a millisecond", api + "at 1us take alice 1 allowed", `t.txt:2: "1us" is no time`},
-		{"another evaluation", api + "at 0s give alice 1 allowed", `t.txt:2: "give" is no evaluation: take or peek`},
-		{"nothing after the time", api + "at 0s", `t.txt:2: at "0s": a time, take or peek, charges and an answer`},
+		{"another evaluation", api + "at 0s give alice 1 allowed", `t.txt:2: "give" is no evaluation: take, peek or refund`},
+		{"nothing after the time", api + "at 0s", `t.txt:2: at "0s": a time, take, peek or refund, charges and an answer`},
 		{"no answer", api + "at 0s take alice 1", `t.txt:2: no answer: one of allowed,`},
 		{"no charge", api + "at 0s take allowed", `t.txt:2: "" is no subject`},
 		{"a cost of nothing", api + "at 0s take alice 0 allowed", `t.txt:2: "0" is no cost: 1 to 3`},
@@ -56,6 +56,11 @@ func TestParseTraceNamesFileLineAndFault(t *testing.T) {
 		{"a bad figure", api + "at 0s take alice 1 allowed retry=1", `t.txt:2: retry: "1" is no time`},
 		{"an unknown reason", api + "at 0s take alice 1 error OOPS", `t.txt:2: "error OOPS": error and one of`},
 		{"a binding charge that is not there", api + "at 0s take alice 1, bob 1 allowed: binding=2 allowed, allowed", `t.txt:2: "binding=2": a charge, 0 to 1`},
+		{"a refund of nothing that has a name", api + "at 0s refund alice 1 allowed", `t.txt:2: a refund needs an id`},
+		{"a refund that nothing could remember", strings.Replace(api, "\n", " dedup=off\n", 1) + "at 0s refund alice 1 id=a allowed", `t.txt:2: a refund needs an id, and a first policy that`},
+		{"a refund of no cost", api + "at 0s refund alice 0 id=a allowed", `t.txt:2: "0" is no cost: 1 to 3`},
+		{"a receipt that is no time", api + "at 0s refund alice 1 spent=now id=a allowed", `t.txt:2: "now" is no time`},
+		{"a receipt of what is being spent", api + "at 0s take alice 1 spent=0s allowed", `t.txt:2: "1 spent=0s": only a refund`},
 		{"forget something", "forget alice", `t.txt:1: forget takes nothing, not "alice"`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
