@@ -54,3 +54,31 @@ func ExampleLimiter_EvaluateGroup() {
 	// true allowed 99 allowed 0
 	// false allowed 99 denied 0
 }
+
+func ExampleLimiter_Refund() {
+	limiter, err := stint.New(memstore.New(memstore.Config{}), []stint.Policy{
+		{ID: "exports", Limits: []stint.Limit{stint.FixedWindow{Limit: 10, Window: 24 * time.Hour}}},
+	})
+	if err != nil {
+		panic(err)
+	}
+	id := stint.NewEvaluationID("exporter", "job 17")
+	job := []stint.Request{{Policy: "exports", Subject: stint.Pseudonym{Version: 1}, Cost: 4}}
+	show := func(v stint.Verdict, err error) {
+		if err != nil {
+			fmt.Println(stint.ReasonOf(err))
+			return
+		}
+		d := v.Decision(0)
+		fmt.Println(d.Outcome, d.Remaining)
+	}
+	show(limiter.EvaluateGroup(context.Background(), id, job))
+	show(limiter.Refund(context.Background(), id, job)) // the job failed
+	show(limiter.Refund(context.Background(), id, job)) // and somebody says so twice
+	show(limiter.EvaluateGroup(context.Background(), id, job))
+	// Output:
+	// allowed 6
+	// allowed 10
+	// allowed 10
+	// EVALUATION_MISMATCH
+}
