@@ -173,6 +173,12 @@ func TestOneSuccessEndsTheRow(t *testing.T) {
 // A connection that breaks fails all that is under way on it at once.
 func TestOneEventIsNoOutage(t *testing.T) {
 	inBubble(t, breaker.Config{}, func(r *rig) {
+		r.fail(1, 0)
+		wait(time.Hour)
+		r.answer("") // that row is over
+		if asked, err := r.call(); !asked || err != nil {
+			t.Fatalf("asked %v, %v", asked, err)
+		}
 		r.fail(1000, 0)
 		wait(breaker.DefaultSpan - 1)
 		r.fail(1000, 0)
