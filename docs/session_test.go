@@ -289,7 +289,11 @@ var (
 	topLevel = regexp.MustCompile(`(?m)^([a-z_]+):`)
 	fileRef  = regexp.MustCompile(`\b(?:password_)?file: *"?([^,}\]\s"]+)`)
 	envRef   = regexp.MustCompile(`\b(?:password_)?env: *"?([A-Za-z_][A-Za-z0-9_]*)`)
+	pemRef   = regexp.MustCompile(`\b(ca|cert|key)_file: *"?([^,}\]\s"]+)`)
 )
+
+// pems are files of the configuration's own tests, which `tls` accepts.
+var pems = map[string]string{"ca": "ca.pem", "cert": "client.pem", "key": "client.key"}
 
 // check runs stint check on a configuration. The files and variables that it
 // refers to are made up; a part of a configuration is completed.
@@ -305,6 +309,15 @@ func (s *session) check(b block) {
 			s.t.Fatal(err)
 		}
 		text = strings.ReplaceAll(text, m[1], filepath.Base(m[1]))
+	}
+	for _, m := range pemRef.FindAllStringSubmatch(text, -1) {
+		pem, err := os.ReadFile(filepath.Join("../cmd/stint/internal/config/testdata/good/secrets", pems[m[1]]))
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, m[2]), pem, 0o600)
+		}
+		if err != nil {
+			s.t.Fatal(err)
+		}
 	}
 	cmd := exec.Command(filepath.Join(s.stint, "stint"), "check", "config.yaml")
 	cmd.Dir, cmd.Env = dir, os.Environ()

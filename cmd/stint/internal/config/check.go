@@ -24,38 +24,6 @@ func (d *decoder) checkListeners(c *draft) {
 	}
 }
 
-func (d *decoder) checkStore(c *draft) {
-	r := c.Store.Redis
-	if r == nil {
-		if c.Store.Memory == nil && d.sound("store") {
-			c.Store.Memory = &Memory{}
-			memory(c.Store.Memory).read(d, parseFallback("{}"), "store.memory")
-		}
-		return
-	}
-	if c.Store.Memory != nil {
-		d.problem("store.redis", "stands beside memory: a server has one store, give one of the two")
-	}
-	const path = "store.redis"
-	switch {
-	case !d.sound(path + ".addresses"):
-	case len(r.Addresses) == 0:
-		d.problem(path+".addresses", "is empty: at least one host:port")
-	case len(r.Addresses) > 1:
-		d.problem(index(path+".addresses", 1), "a second address: one standalone server is supported so far")
-	}
-	if text, ok := d.secret(c.password, path, "password_file", "password_env"); ok {
-		r.Password = NewSecret(text)
-	}
-	if r.Username != "" && c.password == (source{}) && d.sound(path) {
-		d.problem(path+".username", "has no password beside it: password_file or password_env")
-	}
-	if len(c.keys) == 0 && d.sound("identity.pseudonym_keys") {
-		d.problem("identity", "pseudonym_keys is missing: with Redis the key must outlive the process;"+
-			" `stint key new` prints one, write it to a file and name that file")
-	}
-}
-
 func (d *decoder) checkIdentity(c *draft) {
 	const path = "identity"
 	id := &c.Identity

@@ -55,6 +55,7 @@ func (d *decoder) checkCharges(charges []Charge, cost int64, at string, policies
 	}
 	if d.sound(at + ".charge") {
 		d.checkTogether(charges, at, policies)
+		d.checkSlots(charges, at, policies, c)
 	}
 }
 

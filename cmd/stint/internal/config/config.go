@@ -58,16 +58,29 @@ type Memory struct {
 	MaxSubjects int // live counters at once
 }
 
-// Redis keeps budgets on a Redis or Valkey server.
+// Redis keeps budgets on a Redis or Valkey server, or on several. Exactly one
+// of Addresses, URL and Sentinel says where they are.
 type Redis struct {
-	Addresses        []string // host:port
+	Addresses        []string // host:port, or a redis:// or rediss:// URL without an account; several with Cluster only
+	URL              Secret   // redis:// or rediss://, perhaps with an account; empty: none
+	Sentinel         *Sentinel
+	Cluster          bool
 	Username         string
 	Password         Secret
+	TLS              TLS    // none: as the URLs say
 	Prefix           string // of every key
 	CommandTimeout   time.Duration
 	CallerClock      bool // decide on this process's clock, not on the server's
 	MaximumClockSkew time.Duration
 	Breaker          Breaker
+}
+
+// Sentinel says who knows where the primary of a replicated server is.
+type Sentinel struct {
+	Master    string   // the name that it is watched by
+	Addresses []string // host:port
+	Username  string
+	Password  Secret
 }
 
 // Breaker says when a store that fails is left alone for a while.

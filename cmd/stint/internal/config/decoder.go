@@ -121,6 +121,8 @@ func (d *decoder) entries(n *yaml.Node, path string, settings []setting) map[str
 		lines[k.Value] = k.Line
 		s := slices.IndexFunc(settings, func(s setting) bool { return s.key == k.Value })
 		switch {
+		case s < 0 && mayHoldSecret(k.Value): // something is where it does not belong
+			d.problemNode(k, path, "unknown key; the keys here are %s", strings.Join(keysOf(settings), ", "))
 		case s < 0:
 			d.problemNode(k, path, "unknown key %q; %s", clip(k.Value), suggest(k.Value, keysOf(settings), "the keys here are"))
 		case settings[s].refuse != "":

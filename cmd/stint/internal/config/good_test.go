@@ -1,10 +1,12 @@
 package config
 
 import (
+	"crypto/tls"
 	"net/netip"
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -40,7 +42,8 @@ func mustLoad(t *testing.T, file string, o Overrides) *Config {
 
 var compare = cmp.Options{
 	cmpopts.IgnoreUnexported(stint.Policy{}),
-	cmp.Comparer(func(a, b Secret) bool { return a == b }),
+	cmp.Comparer(func(a, b Secret) bool { return a.Reveal() == b.Reveal() }),
+	cmp.Comparer(func(a, b TLS) bool { return a.Client() == b.Client() }),
 	cmp.Comparer(func(a, b subject.Key) bool { return a.Version() == b.Version() }),
 	cmp.Comparer(func(a, b netip.Prefix) bool { return a == b }),
 }
@@ -108,6 +111,33 @@ func TestEverythingIsRead(t *testing.T) {
 	}
 	if len(got.Digest) != 16 {
 		t.Errorf("digest %q", got.Digest)
+	}
+}
+
+func TestWhereRedisIsCanBeSaidInThreeWays(t *testing.T) {
+	load := func(name string) *Redis { return mustLoad(t, "testdata/good/"+name+".yaml", Overrides{}).Store.Redis }
+	c := load("cluster")
+	if want := []string{"10.0.0.1:6379", "rediss://redis-2.internal", "[2001:db8::3]:6379"}; !c.Cluster || !slices.Equal(c.Addresses, want) {
+		t.Errorf("cluster %v, addresses %v", c.Cluster, c.Addresses)
+	}
+	if client := c.TLS.Client(); client.ServerName != "redis.internal" || client.RootCAs == nil || len(client.Certificates) != 1 ||
+		client.MinVersion != tls.VersionTLS12 || client.InsecureSkipVerify {
+		t.Errorf("TLS: server name %q, %d certificates", client.ServerName, len(client.Certificates))
+	}
+	s := load("sentinel")
+	want := &Sentinel{
+		Master: "orders", Addresses: []string{"10.0.0.1:26379", "10.0.0.2:26379"},
+		Username: "watcher", Password: NewSecret("a password for tests"),
+	}
+	if diff := cmp.Diff(want, s.Sentinel, compare); diff != "" {
+		t.Errorf("sentinel (-want +got):\n%s", diff)
+	}
+	if client := s.TLS.Client(); client.RootCAs != nil || client.ServerName != "" || client.MinVersion != tls.VersionTLS12 || client.InsecureSkipVerify {
+		t.Error("tls: {} is not what the system trusts")
+	}
+	u := load("url")
+	if got, want := u.URL.Reveal(), "rediss://stint:p%40ss%3A%2Fword@redis.internal:6380/0"; got != want || u.TLS.Client() != nil || len(u.Addresses) != 0 {
+		t.Errorf("URL %q, addresses %v", got, u.Addresses)
 	}
 }
 

@@ -22,6 +22,9 @@ func address(into *string, listener bool) shape {
 	}
 	return text("address", bounds, into, func(s string) string {
 		host, port, err := net.SplitHostPort(s)
+		if mayHoldSecret(s) {
+			return "is not " + bounds
+		}
 		if err != nil {
 			return fmt.Sprintf("%q is not %s, as in 127.0.0.1:8080 or \"[::1]:8080\"", clip(s), bounds)
 		}

@@ -52,6 +52,17 @@ func choice[T any](into *T, words []string, values ...T) shape {
 	}}
 }
 
+// truth reads true or false.
+func truth(into *bool) shape {
+	return shape{kind: "truth value", bounds: "true, false", read: func(d *decoder, n *yaml.Node, path string) {
+		if n.Kind != yaml.ScalarNode || n.Tag != "!!bool" || n.Value != "true" && n.Value != "false" {
+			d.problemNode(n, path, "is %s, neither true nor false", describe(n))
+			return
+		}
+		*into = n.Value == "true"
+	}}
+}
+
 var plainInteger = regexp.MustCompile(`^-?(0|[1-9][0-9]*)$`)
 
 // integer reads a whole number in plain decimal digits.

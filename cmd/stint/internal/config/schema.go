@@ -3,7 +3,6 @@ package config
 import (
 	"log/slog"
 	"math"
-	"regexp"
 	"strings"
 	"time"
 
@@ -24,7 +23,7 @@ func never(key, why string) setting         { return setting{key: key, refuse: w
 // draft is a Config while it is read, with what is not yet in its final form.
 type draft struct {
 	Config
-	password      source
+	redis         redisSources
 	keys          []keySource
 	activeVersion uint32
 }
@@ -82,38 +81,13 @@ func failurePolicy() shape {
 func store(c *draft) shape {
 	return mapping([]setting{
 		may("memory", "`{}` unless `redis` is given", optional(&c.Store.Memory, memory)),
-		may("redis", "budgets are kept in memory", optional(&c.Store.Redis, func(r *Redis) shape { return redis(r, &c.password) })),
+		may("redis", "budgets are kept in memory", optional(&c.Store.Redis, func(r *Redis) shape { return redis(r, &c.redis) })),
 	})
 }
 
 func memory(m *Memory) shape {
 	return mapping([]setting{
 		or("max_subjects", "1000000", integer(&m.MaxSubjects, 1, 1_000_000_000)),
-	})
-}
-
-var prefixPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,31}$`)
-
-func redis(r *Redis, password *source) shape {
-	return mapping([]setting{
-		must("addresses", list(&r.Addresses, "list of addresses", func(s *string) shape { return address(s, false) })),
-		may("username", "the server's default user", nonEmpty(&r.Username, "text", "not empty")),
-		may("password_file", "no password", fileName(&password.file)),
-		may("password_env", "no password", variable(&password.env)),
-		never("password", "a password never stands in the configuration: name a file with password_file, or a variable with password_env"),
-		or("prefix", "stint", text("text", "1 to 32 letters, digits, '.', '_', '-'", &r.Prefix, func(s string) string {
-			if prefixPattern.MatchString(s) {
-				return ""
-			}
-			return "is not a prefix: 1 to 32 letters, digits, '.', '_' or '-', first a letter or a digit"
-		})),
-		or("command_timeout", "250ms", duration(&r.CommandTimeout, time.Millisecond, time.Minute)),
-		or("clock", "server", choice(&r.CallerClock, []string{"server", "caller"}, false, true)),
-		or("maximum_clock_skew", "2s", duration(&r.MaximumClockSkew, time.Millisecond, time.Hour)),
-		or("breaker", "{}", orOff(&r.Breaker.Off, mapping([]setting{
-			or("failures", "5", integer(&r.Breaker.Failures, 1, 1_000_000)),
-			or("cooldown", "500ms", duration(&r.Breaker.Cooldown, 10*time.Millisecond, time.Minute)),
-		}))),
 	})
 }
 

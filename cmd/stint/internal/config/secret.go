@@ -14,14 +14,24 @@ import (
 	"github.com/stintlimit/stint/subject"
 )
 
-// Secret is text that no log line and no error may show. Only Reveal does.
-type Secret struct{ text string }
+// Secret is text that no log line and no error may show. Only Reveal does. The
+// zero Secret is empty.
+type Secret struct {
+	// text is behind a function, because fmt shows what a pointer leads to,
+	// whatever its methods say, if a verb does not fit.
+	text func() string
+}
 
 // NewSecret wraps text.
-func NewSecret(text string) Secret { return Secret{text} }
+func NewSecret(text string) Secret { return Secret{func() string { return text }} }
 
 // Reveal returns the text.
-func (s Secret) Reveal() string { return s.text }
+func (s Secret) Reveal() string {
+	if s.text == nil {
+		return ""
+	}
+	return s.text()
+}
 
 // Format hides the text, whatever the verb.
 func (s Secret) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, "[secret]") }
@@ -53,9 +63,18 @@ func (d *decoder) secret(s source, path, fileKey, envKey string) (string, bool) 
 }
 
 func (d *decoder) secretFile(name, path string) (string, bool) {
-	if looksLikeKey(name) {
-		d.problem(path, "is not a file's name but looks like a key: write the key to a file and name that file here")
+	b, ok := d.fileContents(name, path)
+	if !ok {
 		return "", false
+	}
+	return d.notBlank(string(b), path, "the file")
+}
+
+// fileContents reads a file that the configuration names at path.
+func (d *decoder) fileContents(name, path string) ([]byte, bool) {
+	if what := contents(name); what != "" {
+		d.problem(path, "is not a file's name but looks like %s: write it to a file and name that file here", what)
+		return nil, false
 	}
 	if !filepath.IsAbs(name) {
 		name = filepath.Join(d.dir, name)
@@ -63,13 +82,13 @@ func (d *decoder) secretFile(name, path string) (string, bool) {
 	b, err := readBounded(name, 1<<16)
 	if err != nil {
 		d.problem(path, "the file cannot be read: %s (relative names start at the directory of the configuration)", reason(err))
-		return "", false
+		return nil, false
 	}
-	return d.notBlank(string(b), path, "the file")
+	return b, true
 }
 
 func (d *decoder) secretEnv(name, path string) (string, bool) {
-	if !envName.MatchString(name) || looksLikeKey(name) {
+	if !envName.MatchString(name) || contents(name) != "" {
 		d.problem(path, "is not the name of an environment variable: letters, digits and '_', as in STINT_KEY")
 		return "", false
 	}
@@ -89,11 +108,19 @@ func (d *decoder) notBlank(text, path, what string) (string, bool) {
 	return text, text != ""
 }
 
-// looksLikeKey only makes a message more helpful: a name in base64's alphabet
-// may still be a name.
-func looksLikeKey(text string) bool {
+// contents says what stands where a name should, or "". It only makes a message
+// more helpful: a name in base64's alphabet may still be a name.
+func contents(text string) string {
 	_, err := subject.ParseKey(1, text)
-	return err == nil && (strings.HasSuffix(text, "=") || !strings.ContainsAny(text, "/"))
+	switch {
+	case err == nil && (strings.HasSuffix(text, "=") || !strings.ContainsAny(text, "/")):
+		return "a key"
+	case strings.Contains(text, "://"):
+		return "a URL"
+	case strings.Contains(text, "-----BEGIN"):
+		return "what the file should hold"
+	}
+	return ""
 }
 
 // readBounded reads a regular file, or a pipe, of at most limit bytes.
