@@ -111,3 +111,6 @@ func newKey(t testing.TB) *ecdsa.PrivateKey {
 
 // Load reads the certificate and its key.
 func (c Certificate) Load() (tls.Certificate, error) { return tls.LoadX509KeyPair(c.cert, c.key) }
+
+// Files names the files of the certificate and of its key, in PEM.
+func (c Certificate) Files() (cert, key string) { return c.cert, c.key }

@@ -33,22 +33,35 @@ func openStore(c config.Store) (*store, error) {
 	if c.Redis == nil {
 		return &store{Store: memstore.New(memstore.Config{MaxSubjects: c.Memory.MaxSubjects})}, nil
 	}
-	r := c.Redis
-	clock := redisstore.ServerClock
-	if r.CallerClock {
-		clock = redisstore.CallerClock
-	}
-	s, err := redisstore.Open(redisstore.Config{
-		Addresses:        r.Addresses,
-		Username:         r.Username,
-		Password:         r.Password.Reveal(),
-		Prefix:           r.Prefix,
-		CommandTimeout:   r.CommandTimeout,
-		Clock:            clock,
-		MaximumClockSkew: r.MaximumClockSkew,
-	})
+	s, err := redisstore.Open(RedisConfig(c.Redis))
 	if err != nil {
 		return nil, fmt.Errorf("store.redis: %w", err)
 	}
-	return &store{Store: s, ping: s.Ping, timeout: r.CommandTimeout, end: s.Close}, nil
+	return &store{Store: s, ping: s.Ping, timeout: c.Redis.CommandTimeout, end: s.Close}, nil
+}
+
+// RedisConfig is what package redisstore is told of the servers that r
+// describes. It holds the passwords, so it is not to be logged.
+func RedisConfig(r *config.Redis) redisstore.Config {
+	c := redisstore.Config{
+		Addresses:        r.Addresses,
+		Cluster:          r.Cluster,
+		Username:         r.Username,
+		Password:         r.Password.Reveal(),
+		TLS:              r.TLS.Client(),
+		Prefix:           r.Prefix,
+		CommandTimeout:   r.CommandTimeout,
+		Clock:            redisstore.ServerClock,
+		MaximumClockSkew: r.MaximumClockSkew,
+	}
+	if u := r.URL.Reveal(); u != "" {
+		c.Addresses = []string{u}
+	}
+	if s := r.Sentinel; s != nil {
+		c.Sentinel = &redisstore.Sentinel{Master: s.Master, Addresses: s.Addresses, Username: s.Username, Password: s.Password.Reveal()}
+	}
+	if r.CallerClock {
+		c.Clock = redisstore.CallerClock
+	}
+	return c
 }
