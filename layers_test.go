@@ -29,6 +29,7 @@ var layers = []layer{
 	{"internal/algorithm", []string{"."}, nil},
 	{"internal/clientip", nil, []string{"github.com/gaissmai/bart"}},
 	{"internal/quota", []string{"."}, []string{"github.com/dunglas/httpsfv"}},
+	{"internal/chaos", []string{"."}, []string{"github.com/anishathalye/porcupine"}},
 	{"internal/redistest", nil, nil},
 	{"subject", []string{"."}, nil},
 
