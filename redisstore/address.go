@@ -19,11 +19,17 @@ func (c *Config) locateServers(bad complain) {
 		if len(c.Addresses) > 0 {
 			bad("Addresses", "are found by the Sentinels: give one or the other")
 		}
+		if c.Cluster {
+			bad("Cluster", "and Sentinel exclude each other")
+		}
 		c.Sentinel.validate(bad)
 		return
 	}
-	if len(c.Addresses) != 1 {
-		bad("Addresses", "one standalone server is supported: exactly one host:port or URL, not %d", len(c.Addresses))
+	switch {
+	case len(c.Addresses) == 0:
+		bad("Addresses", "are missing: the server, as host:port or URL")
+	case len(c.Addresses) > 1 && !c.Cluster:
+		bad("Addresses", "are %d: give one server, or say that they are a Cluster", len(c.Addresses))
 	}
 	addresses := make([]string, len(c.Addresses))
 	for i, a := range c.Addresses {
@@ -62,7 +68,7 @@ func (c *Config) takeURL(text string) (string, error) {
 	}
 	password, given := u.User.Password()
 	if name := u.User.Username(); name != "" || given {
-		if c.Username != "" || c.Password != "" {
+		if (c.Username != "" || c.Password != "") && (c.Username != name || c.Password != password) {
 			return "", errors.New("the account is in the URL and beside it: give it once")
 		}
 		c.Username, c.Password = name, password

@@ -73,7 +73,7 @@ func TestABatchIsItsGroupsInOrder(t *testing.T) {
 				}
 				groups = append(groups, &g)
 			}
-			answers := s.execute(groups, time.Now().Add(20*time.Second))
+			answers := s.execute(groups, time.Now().Add(20*time.Second), manner{})
 			for i, g := range groups {
 				want, wantErr := oracle.Decide(context.Background(), *g)
 				if stint.ReasonOf(answers[i].err) != stint.ReasonOf(wantErr) {
@@ -100,7 +100,7 @@ func TestAPoisonedGroupFailsAlone(t *testing.T) {
 	admin.RPush(context.Background(), s.encoder.counterKey(charge("bad").Charge(0)), "x")
 	late := charge("late")
 	late.Deadline = time.Now().Add(-time.Minute)
-	answers := s.execute([]*stint.Group{charge("a"), charge("bad"), late, charge("a")}, time.Now().Add(20*time.Second))
+	answers := s.execute([]*stint.Group{charge("a"), charge("bad"), late, charge("a")}, time.Now().Add(20*time.Second), manner{})
 	for i, want := range []stint.Reason{"", stint.StateIncompatible, stint.NoMutation, ""} {
 		if got := stint.ReasonOf(answers[i].err); got != want {
 			t.Errorf("group %d: %q, want %q", i, got, want)
@@ -120,7 +120,7 @@ func TestASessionRecordAnswersTheSameBatchAndRefusesOlderOnes(t *testing.T) {
 	latest := time.Now().Add(20 * time.Second)
 	batchOf := func(name string) *batch {
 		g := group(stint.Take, stint.EvaluationID{}, epoch, stint.Charge{Policy: single[2], Subject: subject(name), Cost: 3})
-		b, err := s.prepare([]*stint.Group{&g}, latest)
+		b, err := s.prepare([]*stint.Group{&g}, latest, manner{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -168,7 +168,7 @@ func TestASessionRecordMayBecomeShorter(t *testing.T) {
 	latest := time.Now().Add(20 * time.Second)
 	for _, p := range []*stint.Policy{several[3], several[0]} { // two limits, then one
 		g := group(stint.Take, stint.EvaluationID{}, epoch, stint.Charge{Policy: p, Subject: subject("a"), Cost: 1})
-		b, err := s.prepare([]*stint.Group{&g}, latest)
+		b, err := s.prepare([]*stint.Group{&g}, latest, manner{})
 		if err != nil {
 			t.Fatal(err)
 		}

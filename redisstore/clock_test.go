@@ -54,7 +54,7 @@ func TestAServerWhoseClockSteppedAheadIsUnderstoodAtOnce(t *testing.T) {
 	now = time.Now()
 	s.clock.sample(now.Add(-time.Hour).UnixMilli(), now, now)
 	g := group(stint.Take, stint.EvaluationID{}, epoch, stint.Charge{Policy: single[0], Subject: subject("a"), Cost: 1})
-	if a := s.execute([]*stint.Group{&g}, g.Deadline)[0]; a.err != nil || !a.verdict.Allowed {
+	if a := s.execute([]*stint.Group{&g}, g.Deadline, manner{})[0]; a.err != nil || !a.verdict.Allowed {
 		t.Errorf("got %v, %v", a.verdict.Allowed, a.err)
 	}
 }

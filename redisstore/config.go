@@ -39,8 +39,13 @@ const (
 // Config describes the servers and how to use them. Only Addresses, or
 // Sentinel, is required.
 type Config struct {
-	// Addresses is one server, or a redis:// or rediss:// URL with its account.
+	// Addresses is one server, or some nodes of a Cluster: each is host:port,
+	// or a redis:// or rediss:// URL with the account.
 	Addresses []string
+
+	// Cluster says that Addresses are some nodes of a Cluster, of which one
+	// that answers is enough to find the others.
+	Cluster bool
 
 	// Sentinel finds the primary of a replicated server, instead of Addresses.
 	Sentinel *Sentinel
@@ -68,8 +73,8 @@ type Config struct {
 	// server's. Used with CallerClock only. 0: 2s.
 	MaximumClockSkew time.Duration
 
-	// Senders is the number of connections, each with one batch under way.
-	// 0: 16.
+	// Senders is the number of connections, to each primary of a Cluster, and
+	// each has one batch under way. 0: 16.
 	Senders int
 
 	// Queue is how many evaluations may wait for a sender; one more is

@@ -25,6 +25,7 @@ const (
 // whether the session record is due. Only encode and decode know its form.
 type batch struct {
 	script *script
+	asking bool // the slot is on its way to this node
 	keys   []string
 	blob   []byte
 	groups []*stint.Group

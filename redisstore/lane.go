@@ -31,6 +31,7 @@ const (
 // job is one group on its way through the lane.
 type job struct {
 	group  stint.Group
+	by     manner
 	state  atomic.Int32
 	answer answer
 	done   chan struct{} // of capacity 1
@@ -87,7 +88,7 @@ func (l *lane) run(s *sender) {
 			return
 		case j := <-l.queue:
 			if j.state.CompareAndSwap(queued, sent) {
-				j.answer = s.execute([]*stint.Group{&j.group}, j.group.Deadline)[0]
+				j.answer = s.execute([]*stint.Group{&j.group}, j.group.Deadline, j.by)[0]
 				j.done <- struct{}{}
 			}
 		}
@@ -96,13 +97,13 @@ func (l *lane) run(s *sender) {
 
 // decide queues a group and waits for its answer, at most a little longer than
 // its deadline.
-func (l *lane) decide(ctx context.Context, g stint.Group) (stint.Verdict, error) {
+func (l *lane) decide(ctx context.Context, g stint.Group, by manner) (stint.Verdict, error) {
 	left := time.Until(g.Deadline)
 	if left <= 0 {
 		return stint.Verdict{}, &stint.Error{Reason: stint.AdmissionRejected, Cause: context.DeadlineExceeded}
 	}
 	j := jobs.Get().(*job)
-	j.group = g
+	j.group, j.by = g, by
 	j.state.Store(queued)
 	select {
 	case <-l.closing:
@@ -122,6 +123,10 @@ func (l *lane) decide(ctx context.Context, g stint.Group) (stint.Verdict, error)
 		j.timer.Stop()
 		j.answer = answer{}
 		jobs.Put(j)
+	}
+	if g.Op == stint.Peek && stint.ReasonOf(a.err) == stint.OutcomeUnknown {
+		// Whatever became of it: a peek writes nothing.
+		return stint.Verdict{}, &stint.Error{Reason: stint.NoMutation, Cause: a.err}
 	}
 	return a.verdict, a.err
 }

@@ -9,6 +9,7 @@ import (
 
 // node is one server that decides: its connections, its clock, its lane.
 type node struct {
+	where   locate
 	lane    *lane
 	senders []*sender
 	probe   *redis.Client
@@ -17,7 +18,7 @@ type node struct {
 
 func newNode(c Config, e *encoder, where locate) *node {
 	clock := newServerClock()
-	n := &node{}
+	n := &node{where: where}
 	newWire := func() *wire {
 		w := &wire{locate: where, connect: c.connect}
 		n.wires = append(n.wires, w)
@@ -36,6 +37,14 @@ func (n *node) leave(addr string) {
 	for _, w := range n.wires {
 		w.leave(addr)
 	}
+}
+
+// retire lets what is under way end before the connections are closed, and
+// takes nothing new.
+func (n *node) retire() error {
+	n.lane.close()
+	n.lane.drain()
+	return n.close()
 }
 
 // close answers what waits and closes every connection. Closing twice is

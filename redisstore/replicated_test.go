@@ -109,7 +109,7 @@ func wantBeforeSend(t *testing.T, s *Store, secret string) {
 func TestASentinelNamesThePrimaryAndItsSuccessor(t *testing.T) {
 	ca := redistest.NewAuthority(t)
 	cert := ca.Issue("redis.test", time.Now().Add(time.Hour))
-	account := []string{"--requirepass", "data-secret", "--masterauth", "data-secret"}
+	account := []string{"--requirepass", "data-secret", "--masterauth", "data-secret", "--repl-diskless-sync-delay", "0"}
 	primary := redistest.StartTLS(t, cert, account...)
 	host, port, _ := net.SplitHostPort(primary.Addr())
 	replica := redistest.StartTLS(t, cert, append(account, "--replicaof", host+" "+port)...)

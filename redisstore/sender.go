@@ -28,8 +28,9 @@ type sender struct {
 	clock   *serverClock
 	timeout time.Duration
 
-	session  string // key of its record
-	sequence int64  // of the newest batch
+	prefix, id string // of its session record
+	clustered  bool   // it has one in each slot
+	sequence   int64  // of the newest batch
 
 	// doubt: something that this sender sent may still run. The next batch
 	// with a session writes its record whatever it answers.
@@ -44,7 +45,7 @@ func newSender(c Config, e *encoder, clock *serverClock, w *wire) *sender {
 	_, _ = rand.Read(id) // never fails
 	s := &sender{
 		wire: w, encoder: e, clock: clock, timeout: c.CommandTimeout,
-		session: c.Prefix + ":session:" + base64.RawURLEncoding.EncodeToString(id),
+		prefix: c.Prefix, id: base64.RawURLEncoding.EncodeToString(id), clustered: c.Cluster,
 	}
 	s.client = newClient(c, w, clock)
 	return s
@@ -103,12 +104,12 @@ func tooOld(version string) bool {
 
 // execute decides groups, which share one script, and returns an answer for
 // each. latest is when the last of their callers stops listening.
-func (s *sender) execute(groups []*stint.Group, latest time.Time) []answer {
-	answers, err := s.executeOnce(groups, latest)
+func (s *sender) execute(groups []*stint.Group, latest time.Time, by manner) []answer {
+	answers, err := s.executeOnce(groups, latest, by)
 	if err == nil && allExpired(answers) && time.Until(latest) > 0 {
 		// The server's clock has stepped ahead of what was known of it. The
 		// refusal told the new time, and proves that nothing was spent.
-		answers, err = s.executeOnce(groups, latest)
+		answers, err = s.executeOnce(groups, latest, by)
 	}
 	if err != nil {
 		answers = make([]answer, len(groups))
@@ -131,8 +132,8 @@ func allExpired(answers []answer) bool {
 // executeOnce sends one batch, and sends the same once more if the reply was
 // lost and resending is harmless. The class of the result is the worst of the
 // attempts: after a lost reply only an answer resolves it.
-func (s *sender) executeOnce(groups []*stint.Group, latest time.Time) ([]answer, error) {
-	b, err := s.prepare(groups, latest)
+func (s *sender) executeOnce(groups []*stint.Group, latest time.Time, by manner) ([]answer, error) {
+	b, err := s.prepare(groups, latest, by)
 	if err != nil {
 		return nil, err
 	}
@@ -163,7 +164,7 @@ func unresolved(first *failure, second error) error {
 }
 
 // prepare encodes a batch under the next sequence number.
-func (s *sender) prepare(groups []*stint.Group, latest time.Time) (*batch, error) {
+func (s *sender) prepare(groups []*stint.Group, latest time.Time, by manner) (*batch, error) {
 	// A new connection may lead to another server, with another clock.
 	if !s.wire.connected() {
 		if err := s.connect(latest); err != nil {
@@ -176,17 +177,27 @@ func (s *sender) prepare(groups []*stint.Group, latest time.Time) (*batch, error
 	}
 	session, ttl := "", int64(0)
 	for _, g := range groups {
-		if sessioned(g) {
-			session = s.session
+		if sessioned(g) && !by.alone {
+			session = s.sessionKey(g)
 			ttl = max(minimumRecordTTL, 2*time.Until(latest)+minimumRecordTTL).Milliseconds()
 		}
 	}
 	s.sequence++
 	b := s.encoder.encode(groups, fences, session, s.sequence, ttl)
+	b.asking = by.asking
 	if s.doubt && session != "" {
 		b.recordAlways()
 	}
 	return b, nil
+}
+
+// sessionKey is the key of the sender's record; in a Cluster, of that in the
+// slot of g.
+func (s *sender) sessionKey(g *stint.Group) string {
+	if !s.clustered {
+		return s.prefix + ":session:" + s.id
+	}
+	return s.prefix + ":{" + slotTags()[slotOf(s.encoder.counterKey(g.Charge(0)))] + "}:session:" + s.id
 }
 
 // connect makes a connection, whose handshake learns the server's clock.
@@ -240,7 +251,7 @@ func (s *sender) send(ctx context.Context, b *batch) (string, *failure) {
 	args = append(args, b.blob)
 	s.wire.begin()
 	sent := time.Now()
-	reply, err := s.client.Do(ctx, args...).Text()
+	reply, err := s.ask(ctx, b.asking, args)
 	if err != nil {
 		return "", classify(err, s.wire.now())
 	}
@@ -248,6 +259,19 @@ func (s *sender) send(ctx context.Context, b *batch) (string, *failure) {
 		s.clock.sample(server, sent, time.Now())
 	}
 	return reply, nil
+}
+
+// ask sends one command, and before it, if the slot is on its way here, that
+// this is known.
+func (s *sender) ask(ctx context.Context, asking bool, args []any) (string, error) {
+	if !asking {
+		return s.client.Do(ctx, args...).Text()
+	}
+	pipe := s.client.Pipeline()
+	pipe.Do(ctx, "asking")
+	reply := pipe.Do(ctx, args...)
+	_, _ = pipe.Exec(ctx)
+	return reply.Text()
 }
 
 // receive reads the answers out of a reply.

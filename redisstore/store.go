@@ -46,7 +46,11 @@ func Open(c Config) (*Store, error) {
 	case c.Sentinel != nil:
 		r := newReplicated(c, e)
 		s.topology = r
-		s.watchers.Go(func() { r.sentinels.watch(ctx, r.node.leave) })
+		s.watchers.Go(func() { r.sentinels.watch(ctx, r.leave) })
+	case c.Cluster:
+		cl := newCluster(c, e)
+		s.topology = cl
+		s.watchers.Go(func() { cl.watch(ctx) })
 	default:
 		s.topology = standalone{newNode(c, e, at(c.Addresses[0]))}
 	}
@@ -83,7 +87,7 @@ func (s *Store) Close() error {
 type standalone struct{ *node }
 
 func (s standalone) decide(ctx context.Context, g stint.Group) (stint.Verdict, error) {
-	return s.lane.decide(ctx, g)
+	return s.lane.decide(ctx, g, manner{})
 }
 
 // replicated is the primary that Sentinels name. Its replicas are never asked.
@@ -98,7 +102,7 @@ func newReplicated(c Config, e *encoder) *replicated {
 }
 
 func (r *replicated) decide(ctx context.Context, g stint.Group) (stint.Verdict, error) {
-	return r.lane.decide(ctx, g)
+	return r.lane.decide(ctx, g, manner{})
 }
 
 func (r *replicated) close() error { return errors.Join(r.node.close(), r.sentinels.close()) }
