@@ -52,7 +52,11 @@ var layers = []layer{
 		},
 		nil,
 	},
-	{"cmd/stint", []string{"subject", "cmd/stint/internal/config", "cmd/stint/internal/app"}, []string{"github.com/spf13/cobra"}},
+	{
+		"cmd/stint",
+		[]string{"subject", "redisstore", "cmd/stint/internal/config", "cmd/stint/internal/app"},
+		[]string{"github.com/spf13/cobra"},
+	},
 
 	{"docs", nil, nil},
 }
