@@ -52,9 +52,10 @@ var layers = []layer{
 		},
 		nil,
 	},
+	{"cmd/stint/internal/doctor", []string{"redisstore"}, nil},
 	{
 		"cmd/stint",
-		[]string{"subject", "redisstore", "cmd/stint/internal/config", "cmd/stint/internal/app"},
+		[]string{"subject", "redisstore", "cmd/stint/internal/config", "cmd/stint/internal/app", "cmd/stint/internal/doctor"},
 		[]string{"github.com/spf13/cobra"},
 	},
 

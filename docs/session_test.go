@@ -133,6 +133,9 @@ func (s *session) shell(b block) {
 			run()
 			s.startRedis(strings.Fields(strings.TrimSuffix(line, "&"))[1:])
 		default:
+			if strings.HasPrefix(line, "stint doctor") {
+				s.relocateFiles(b, strings.Fields(line))
+			}
 			chunk = append(chunk, line)
 		}
 	}
@@ -186,22 +189,30 @@ func (s *session) run(b block, script string) {
 	s.responses = s.responses || strings.Contains(s.output, "HTTP/1.1 ")
 }
 
+// relocateFiles relocates the configurations that a command names: they are
+// used now.
+func (s *session) relocateFiles(b block, args []string) {
+	s.t.Helper()
+	for _, a := range args {
+		if filepath.Ext(a) != ".yaml" {
+			continue
+		}
+		path := filepath.Join(s.dir, a)
+		text, err := os.ReadFile(path)
+		if err != nil {
+			s.t.Fatalf("%s: %v", b, err)
+		}
+		if err := os.WriteFile(path, []byte(s.relocate(string(text))), 0o600); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+}
+
 // serve starts stint in the background, in place of the one that runs.
 func (s *session) serve(b block, args []string) {
 	s.t.Helper()
 	s.stop()
-	// Files that commands use are relocated when they are used.
-	for _, a := range args {
-		if path := filepath.Join(s.dir, a); filepath.Ext(a) == ".yaml" {
-			text, err := os.ReadFile(path)
-			if err != nil {
-				s.t.Fatalf("%s: %v", b, err)
-			}
-			if err := os.WriteFile(path, []byte(s.relocate(string(text))), 0o600); err != nil {
-				s.t.Fatal(err)
-			}
-		}
-	}
+	s.relocateFiles(b, args)
 	cmd := exec.Command(filepath.Join(s.stint, "stint"), append(args, "--listen", s.listen, "--admin-listen", s.admin)...)
 	cmd.Dir = s.dir
 	s.log = &bytes.Buffer{}

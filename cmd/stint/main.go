@@ -2,6 +2,7 @@
 //
 //	stint serve [--config FILE]   limits requests; without a file, an example
 //	stint check FILE              says what is wrong with a configuration
+//	stint doctor --config FILE    says what is wrong with its Redis
 //	stint acl                     prints the accounts that Redis should have
 //	stint key new                 prints a fresh key for pseudonyms
 //	stint version                 prints which stint this is
@@ -40,7 +41,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 		SilenceErrors:     true,
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 	}
-	root.AddCommand(newServe(), newCheck(), newACL(), newKey(), newVersion())
+	root.AddCommand(newServe(), newCheck(), newDoctor(), newACL(), newKey(), newVersion())
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
