@@ -37,6 +37,11 @@ test: ## everything, the modules beside this one included
 faults: deps ## time and memory while a server is away; measured, so not under the race detector
 	$(GO) test -tags faults -run '^TestFaults$$' -count=1 -timeout 3m -v ./redisstore
 
+# The Valkey of the wheel is built without TLS; chaos has a target of its own.
+.PHONY: valkey
+valkey: deps ## the tests that ask a server, on Valkey in place of Redis
+	./scripts/on-valkey $(GO) test -race -short -count=1 -timeout 5m -skip 'TLS|Sentinel|Chaos' ./redisstore/... ./cmd/stint/internal/doctor/...
+
 .PHONY: lint
 lint: ## golangci-lint, as .golangci.yml says
 	$(TOOL) golangci-lint run ./...
