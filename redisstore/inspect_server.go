@@ -87,8 +87,11 @@ func (s *inspected) report(check string, status Status, detail, advice string) {
 // unseen reports that a check could not be made. That is never a pass.
 func (s *inspected) unseen(check string, err error) {
 	advice := "run it again when the server answers"
-	if refused(err) {
+	switch {
+	case refused(err):
 		advice = "use the inspection account: --username and --password-file"
+	case strings.HasPrefix(err.Error(), "WRONGPASS"), strings.HasPrefix(err.Error(), "NOAUTH"):
+		advice = "correct the username and the password"
 	}
 	s.report(check, StatusWarn, "could not look: "+err.Error(), advice)
 }
@@ -132,7 +135,7 @@ func (s *inspected) reachable() bool {
 	case strings.HasPrefix(text, "WRONGPASS"), strings.HasPrefix(text, "NOAUTH"):
 		advice = "correct username and password, or give the server the account that `stint acl` prints"
 	case strings.Contains(text, "max number of clients"):
-		advice = "raise maxclients: each stint keeps up to 18 connections"
+		advice = fmt.Sprintf("raise maxclients: each stint keeps up to %d connections", s.config.Senders+1)
 	case strings.Contains(text, "tls:"), strings.Contains(text, "x509:"):
 		advice = "compare the server's certificate with the configured authority and name"
 	}

@@ -246,6 +246,9 @@ func TestAWrongInspectionAccount(t *testing.T) {
 	all := findings(t, c, WithInspector(InspectionAccount, "hunter2"))
 	wantStatus(t, all, "reachable", StatusPass)
 	wantStatus(t, all, "eviction", StatusWarn)
+	if f := all["eviction"]; !contains(f.Advice, "correct the username and the password") {
+		t.Error(f.Advice)
+	}
 	if contains(fmt.Sprint(all), "hunter2") {
 		t.Errorf("the password is told: %v", all)
 	}
