@@ -37,6 +37,15 @@ test: ## everything, the modules beside this one included
 faults: deps ## time and memory while a server is away; measured, so not under the race detector
 	$(GO) test -tags faults -run '^TestFaults$$' -count=1 -timeout 3m -v ./redisstore
 
+# Left empty, the short form that CI runs.
+CHAOS ?=
+
+.PHONY: chaos
+chaos: deps ## break servers under load and check what callers were told; CHAOS=30m for each kind, recorded in docs/evidence.md
+	@mkdir -p bin/chaos
+	$(GO) test -tags chaos -run '^TestChaos' -count=1 -parallel 6 -timeout 6h -v -artifacts -outputdir $(CURDIR)/bin/chaos \
+	  ./redisstore $(if $(CHAOS),-chaos.for=$(CHAOS) -chaos.record)
+
 # The Valkey of the wheel is built without TLS; chaos has a target of its own.
 .PHONY: valkey
 valkey: deps ## the tests that ask a server, on Valkey in place of Redis

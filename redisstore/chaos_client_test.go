@@ -100,7 +100,8 @@ type clientProcess struct {
 	orders orders
 	cmd    *exec.Cmd
 	output bytes.Buffer
-	done   chan error
+	done   chan struct{}
+	err    error // of the process, when it is done
 	killed bool
 }
 
@@ -120,14 +121,17 @@ func startClient(t testing.TB, dir string, o orders) *clientProcess {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &clientProcess{orders: o, done: make(chan error, 1)}
+	c := &clientProcess{orders: o, done: make(chan struct{})}
 	c.cmd = exec.Command(self, "-test.run=^TestChaosClient$", "-test.count=1")
 	c.cmd.Env = append(os.Environ(), ordersVariable+"="+path)
 	c.cmd.Stdout, c.cmd.Stderr = &c.output, &c.output
 	if err := c.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	go func() { c.done <- c.cmd.Wait() }()
+	go func() {
+		c.err = c.cmd.Wait()
+		close(c.done)
+	}()
 	t.Cleanup(c.kill)
 	return c
 }
@@ -137,7 +141,7 @@ func (c *clientProcess) kill() {
 	if !c.killed {
 		c.killed = true
 		_ = c.cmd.Process.Kill()
-		_ = <-c.done
+		<-c.done
 	}
 }
 
@@ -149,10 +153,10 @@ func (c *clientProcess) wait(t testing.TB) {
 	}
 	patience := time.Until(time.UnixMicro(c.orders.Program.Until)) + c.orders.Program.Settle() + 20*time.Second
 	select {
-	case err := <-c.done:
+	case <-c.done:
 		c.killed = true
-		if err != nil {
-			t.Fatalf("client process %d: %v\n%s", c.orders.Program.Process, err, c.output.Bytes())
+		if c.err != nil {
+			t.Fatalf("client process %d: %v\n%s", c.orders.Program.Process, c.err, c.output.Bytes())
 		}
 	case <-time.After(patience):
 		c.kill()

@@ -68,7 +68,7 @@ var mutations = []mutation{
 	}},
 	{"a denied group spends what passes", "what was not admitted was not spent", drizzle, 0, []scriptEdit{
 		{&luaGroup, "if not spends then return", "if not spends then\n" +
-			"    for c = 1, #g do\n      if g.op == TAKE and plans[c] and plans[c].passes then spend(plans[c], now) end\n    end\n    return"},
+			"    for c = 1, #g do\n      if g.op == TAKE and plans[c] and plans[c].passes then spend(plans[c], now) end;\n    end\n    return"},
 	}},
 	{"a remainder is one too high", "one order explains every answer", drizzle, 0, []scriptEdit{
 		{&luaSingle, "effective, 1, room, retry", "effective, 1, room + 1, retry"},
@@ -120,5 +120,6 @@ func (m *mutation) try(t *testing.T, seed uint64) *chaos.Report {
 		T: t, system: oneServer(t, seed, false), seed: seed, length: 3 * time.Second, pairs: 2, wire: m.wire, mutation: m.name,
 		load: chaos.Program{Callers: 6, Pause: 20 * time.Millisecond, Repeat: time.Second, Far: m.far},
 	}
+	defer r.forget()
 	return r.carryOut(nil)
 }

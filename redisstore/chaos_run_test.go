@@ -160,7 +160,19 @@ func (r *chaosRun) check() *chaos.Report {
 	if err != nil {
 		r.Fatal(err)
 	}
-	return chaos.Check(readHistory(r.T, files...), policies)
+	report := chaos.Check(readHistory(r.T, files...), policies)
+	for _, n := range r.system.nodes {
+		report.Met += n.weather.Met()
+	}
+	return report
+}
+
+// forget removes the histories of a run that nobody needs to look at. Those
+// of the others are kept if the tests run with -artifacts.
+func (r *chaosRun) forget() {
+	if err := os.RemoveAll(r.dir); err != nil {
+		r.Fatal(err)
+	}
 }
 
 func readHistory(t testing.TB, paths ...string) *chaos.History {

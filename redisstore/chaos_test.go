@@ -4,16 +4,21 @@ package redisstore
 
 import (
 	"flag"
+	"fmt"
 	"math/rand/v2"
+	"os"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stintlimit/stint/internal/chaos"
+	"github.com/stintlimit/stint/internal/redistest"
 )
 
 var (
-	chaosFor  = flag.Duration("chaos.for", 0, "how long to break each arena; 0: one short run")
-	chaosSeed = flag.Uint64("chaos.seed", 0, "the seed of the first run; 0: a new one")
+	chaosFor    = flag.Duration("chaos.for", 0, "how long to break each kind of servers; 0: one short run")
+	chaosSeed   = flag.Uint64("chaos.seed", 0, "the seed of the first run; 0: a new one")
+	chaosRecord = flag.Bool("chaos.record", false, "rewrite docs/evidence.md, if nothing failed")
 )
 
 // The lengths of a run. Many runs of a minute tell more than one of an hour:
@@ -23,40 +28,67 @@ const (
 	longRun  = 60 * time.Second
 )
 
-// TestChaos breaks every arena while client processes spend, and proves from
-// what they wrote down that nothing was promised that was not kept.
+// evidencePage is what -chaos.record rewrites.
+const evidencePage = "../docs/evidence.md"
+
+// TestChaos breaks every kind of servers while client processes spend, and
+// proves from what they wrote down that nothing was promised that was not kept.
 func TestChaos(t *testing.T) {
-	for _, arena := range arenas {
-		t.Run(arena.name, func(t *testing.T) {
-			t.Parallel()
-			seed := *chaosSeed
-			if seed == 0 {
-				seed = rand.Uint64N(1 << 32)
-			}
-			length := shortRun
-			if *chaosFor > 0 {
-				length = min(*chaosFor, longRun)
-			}
-			for begun := time.Now(); ; seed++ {
-				breakOnce(t, arena, seed, length)
-				if t.Failed() || time.Since(begun) >= *chaosFor {
-					return
-				}
-			}
-		})
+	list := make([]chaos.Evidence, len(arenas))
+	t.Run("on", func(t *testing.T) {
+		for i, arena := range arenas {
+			t.Run(arena.name, func(t *testing.T) {
+				t.Parallel()
+				list[i] = arena.breakFor(t, *chaosFor)
+			})
+		}
+	})
+	if !*chaosRecord || t.Failed() {
+		return
+	}
+	page, err := os.ReadFile(evidencePage)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := chaos.Rewrite(string(page), serverVersion(t), time.Now(), list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(evidencePage, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
 	}
 }
 
-// breakOnce is one run, which anyone can try again by its seed.
-func breakOnce(t *testing.T, arena arena, seed uint64, length time.Duration) {
+// breakFor makes runs until the time is over or one fails.
+func (a *arena) breakFor(t *testing.T, long time.Duration) chaos.Evidence {
 	t.Helper()
-	t.Run("", func(t *testing.T) {
-		t.Logf("seed %d: go test -tags chaos -run 'TestChaos$/%s' -chaos.seed %d -chaos.for %v", seed, arena.name, seed, length)
+	seed := *chaosSeed
+	if seed == 0 {
+		seed = rand.Uint64N(1 << 32)
+	}
+	length := shortRun
+	if long > 0 {
+		length = min(long, longRun)
+	}
+	e := chaos.Evidence{Kind: a.name, Seed: seed}
+	for ; !t.Failed() && (e.Runs == 0 || e.Elapsed < long); seed++ {
+		if report := a.breakOnce(t, seed, length); report != nil {
+			e.Add(report, length)
+		}
+	}
+	return e
+}
+
+// breakOnce is one run, which anyone can try again by its seed.
+func (a *arena) breakOnce(t *testing.T, seed uint64, length time.Duration) (report *chaos.Report) {
+	t.Helper()
+	t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+		t.Logf("again: go test -tags chaos -run 'TestChaos$/on/%s' -chaos.seed %d -chaos.for %v ./redisstore", a.name, seed, length)
 		r := &chaosRun{
-			T: t, system: arena.start(t, seed), seed: seed, length: length, pairs: 3, wire: drizzle,
+			T: t, system: a.start(t, seed), seed: seed, length: length, pairs: 3, wire: drizzle,
 			load: chaos.Program{Callers: 3, Pause: 25 * time.Millisecond, Repeat: 3 * time.Second, Far: 10},
 		}
-		report := r.carryOut(chaos.Schedule(seed, length))
+		report = r.carryOut(chaos.Schedule(seed, length))
 		t.Logf("%v", report)
 		if len(report.Violations) > 0 {
 			t.Errorf("%d promises broken: %q", len(report.Violations), report.Broken())
@@ -64,5 +96,21 @@ func breakOnce(t *testing.T, arena arena, seed uint64, length time.Duration) {
 		if report.Compared == 0 || report.Ordered == 0 || report.Repeated == 0 {
 			t.Error("the run proved nothing")
 		}
+		if !t.Failed() {
+			r.forget()
+		}
 	})
+	return report
+}
+
+// serverVersion asks the servers of this machine.
+func serverVersion(t *testing.T) string {
+	t.Helper()
+	about, err := redistest.Start(t).Do("info", "server")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, version, _ := strings.Cut(about, "redis_version:")
+	version, _, _ = strings.Cut(version, "\r")
+	return version
 }

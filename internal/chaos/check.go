@@ -33,7 +33,8 @@ type Report struct {
 	Passed     int // audits of ledgers that a loss, or a late call, made incomparable
 	Ordered    int // counters that were found linearizable
 	Undecided  int // counters that took too long to order
-	Faults     int
+	Faults     int // deeds of the nemesis
+	Met        int // faults on the wire; the suite fills it in
 	Violations []Violation
 }
 
@@ -49,8 +50,8 @@ func (r *Report) Broken() []string {
 // String returns the report for people, at most a few violations of each rule.
 func (r *Report) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%d operations, %d ids (%d repeated), unknown %d resolved %d unresolved, %d losses of data, %d faults\n",
-		r.Operations, r.IDs, r.Repeated, r.Resolved, r.Unresolved, r.Losses, r.Faults)
+	fmt.Fprintf(&b, "%d operations, %d ids (%d repeated), unknown %d resolved %d unresolved, %d losses of data, %d deeds, %d faults on the wire\n",
+		r.Operations, r.IDs, r.Repeated, r.Resolved, r.Unresolved, r.Losses, r.Faults, r.Met)
 	for _, k := range slices.Sorted(maps.Keys(r.Outcomes)) {
 		fmt.Fprintf(&b, "  %-24s %d\n", k, r.Outcomes[k])
 	}
