@@ -265,8 +265,10 @@ func TestAReplicaIsNoPrimary(t *testing.T) {
 	primary := redistest.Start(t, "--repl-diskless-sync-delay", "0")
 	host, port, _ := strings.Cut(primary.Addr(), ":")
 	replica := redistest.Start(t, "--replicaof", host+" "+port)
-	eventually(t, "the replica has synchronised", func() bool {
-		return contains(inspect(t, replica.Addr()).Info(context.Background(), "replication").Val(), "master_link_status:up")
+	copied, sent := inspect(t, replica.Addr()), inspect(t, primary.Addr())
+	eventually(t, "both find the replica synchronised", func() bool {
+		ctx := context.Background()
+		return contains(copied.Info(ctx, "replication").Val(), "master_link_status:up") && contains(sent.Info(ctx, "replication").Val(), "state=online")
 	})
 	all := findings(t, patient(replica.Addr()))
 	wantStatus(t, all, "primary", StatusFail)
