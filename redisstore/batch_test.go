@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 
@@ -223,4 +224,53 @@ func TestNoScript(t *testing.T) {
 			t.Errorf("%d remain of 1000 after 100", d.Remaining)
 		}
 	})
+}
+
+// While the server is busy, evaluations gather and then share a round trip;
+// when it is not, none waits for company.
+func TestWhatWaitsSharesARoundTrip(t *testing.T) {
+	server := redistest.Start(t)
+	admin := inspect(t, server.Addr())
+	single, several := anyPolicies(t)
+	c := patient(server.Addr())
+	c.Senders = 1
+	s := open(t, c)
+	calls := func() (n int) {
+		for line := range strings.Lines(admin.Info(context.Background(), "commandstats").Val()) {
+			if rest, ok := strings.CutPrefix(line, "cmdstat_evalsha:calls="); ok {
+				_, _ = fmt.Sscanf(rest, "%d,", &n)
+			}
+		}
+		return n
+	}
+	ask := func(p *stint.Policy, who string) error {
+		v, err := s.Decide(context.Background(), group(stint.Take, stint.EvaluationID{}, epoch, stint.Charge{Policy: p, Subject: subject(who), Cost: 1}))
+		if err == nil && !v.Allowed {
+			err = errors.New("denied")
+		}
+		return err
+	}
+	for _, p := range several { // the scripts are loaded, and alone each costs a call
+		if err := ask(p, "warm"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := calls()
+	server.Pause()
+	errs := make(chan error)
+	const each = 40
+	for i := range each {
+		go func() { errs <- ask(single[0], fmt.Sprint("a", i)) }()
+		go func() { errs <- ask(several[3], fmt.Sprint("b", i)) }()
+	}
+	eventually(t, "all but one batch wait", func() bool { return s.topology.(standalone).lane.queue.length() >= 2*each-maximumBatch })
+	server.Resume()
+	for range 2 * each {
+		if err := <-errs; err != nil {
+			t.Error(err)
+		}
+	}
+	if n := calls() - before; n > 10 {
+		t.Errorf("%d evaluations took %d calls", 2*each, n)
+	}
 }

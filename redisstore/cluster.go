@@ -224,7 +224,7 @@ func (c *cluster) decideAt(ctx context.Context, g stint.Group, slot int) (stint.
 	}
 	var by manner
 	for hop := 0; ; hop++ {
-		v, err := n.lane.decide(ctx, g, by)
+		v, err := n.lane.decide(ctx, g, slot, by)
 		if err == nil {
 			return v, nil
 		}

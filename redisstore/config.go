@@ -32,7 +32,7 @@ const (
 	DefaultPrefix           = "stint"
 	DefaultCommandTimeout   = 250 * time.Millisecond
 	DefaultMaximumClockSkew = 2 * time.Second
-	DefaultSenders          = 16
+	DefaultSenders          = 4
 	DefaultQueue            = 4096
 )
 
@@ -74,7 +74,8 @@ type Config struct {
 	MaximumClockSkew time.Duration
 
 	// Senders is the number of connections, to each primary of a Cluster, and
-	// each has one batch under way. 0: 16.
+	// each has one batch under way. The fewer they are, the more evaluations
+	// share a round trip under load. 0: 4.
 	Senders int
 
 	// Queue is how many evaluations may wait for a sender; one more is

@@ -39,6 +39,7 @@ var errExpired = errors.New("the evaluation reached the server after its deadlin
 type answer struct {
 	verdict stint.Verdict
 	err     error
+	expired bool // the script met the group's fence
 }
 
 // reader consumes a reply; it goes dead at the first byte that is missing.
@@ -106,7 +107,7 @@ func (r *reader) group(g *stint.Group) answer {
 		}
 		return a
 	case groupExpired:
-		return answer{err: &stint.Error{Reason: stint.NoMutation, Cause: errExpired}}
+		return answer{err: &stint.Error{Reason: stint.NoMutation, Cause: errExpired}, expired: true}
 	case groupClockUnsafe:
 		return r.refusal(g, stint.ClockUnsafe, "the clock stands further from the server's, or from the counter's newest instant, than allowed")
 	case groupIncompatible:

@@ -120,16 +120,26 @@ func recorded(g *stint.Group) bool {
 	return g.Op != stint.Peek && !g.ID.IsZero() && !g.Charge(0).Policy.Dedup.Off
 }
 
-// tight reports whether groups fit a tight script: single charges under one
-// policy of one limit, without callers' ids. No refund comes without one.
+// tightPolicy returns the policy whose tight script decides g: that of a single
+// charge of one limit, without a caller's id; else nil. No refund comes without
+// an id.
+func tightPolicy(g *stint.Group) *stint.Policy {
+	p := g.Charge(0).Policy
+	if g.Len() != 1 || len(p.Terms()) != 1 || recorded(g) {
+		return nil
+	}
+	return p
+}
+
+// tight reports whether one tight script decides all groups.
 func tight(groups []*stint.Group) bool {
-	p := groups[0].Charge(0).Policy
+	p := tightPolicy(groups[0])
 	for _, g := range groups {
-		if g.Len() != 1 || g.Charge(0).Policy != p || recorded(g) {
+		if tightPolicy(g) != p {
 			return false
 		}
 	}
-	return len(p.Terms()) == 1
+	return p != nil
 }
 
 // peekFlag tells a tight script what spends nothing.

@@ -31,11 +31,18 @@ const (
 // job is one group on its way through the lane.
 type job struct {
 	group  stint.Group
-	by     manner
+	lot    lot
 	state  atomic.Int32
 	answer answer
 	done   chan struct{} // of capacity 1
 	timer  *time.Timer
+}
+
+// lot is what the groups of one batch have in common.
+type lot struct {
+	policy *stint.Policy // of a tight script; nil for the general one
+	slot   int           // of a Cluster
+	by     manner
 }
 
 var jobs = sync.Pool{New: func() any {
@@ -44,18 +51,18 @@ var jobs = sync.Pool{New: func() any {
 	return j
 }}
 
-// lane is a bounded queue and the senders that empty it. What waits too long
-// is known to be unsent, because a sender takes it only if its caller has not
-// given it up.
+// lane is group commit: while senders wait for replies, groups queue; each
+// sender takes the oldest and those that can share its round trip. There is no
+// timer and nothing waits for company. What waits too long is known to be
+// unsent, because a sender takes it only if its caller has not given it up.
 type lane struct {
-	queue   chan *job
-	closing chan struct{}
-	once    sync.Once
+	queue   queue
 	senders sync.WaitGroup
 }
 
 func newLane(length int, senders []*sender) *lane {
-	l := &lane{queue: make(chan *job, length), closing: make(chan struct{})}
+	l := &lane{queue: queue{bound: length}}
+	l.queue.filled.L = &l.queue.mu
 	for _, s := range senders {
 		l.senders.Go(func() { l.run(s) })
 	}
@@ -63,65 +70,66 @@ func newLane(length int, senders []*sender) *lane {
 }
 
 // close lets no sender take another group.
-func (l *lane) close() { l.once.Do(func() { close(l.closing) }) }
+func (l *lane) close() { l.queue.close() }
 
 // drain waits for the senders and answers everything that still waits.
 func (l *lane) drain() {
 	l.senders.Wait()
-	for {
-		select {
-		case j := <-l.queue:
-			if j.state.CompareAndSwap(queued, sent) {
-				j.answer = answer{err: &stint.Error{Reason: stint.AdmissionRejected, Cause: errClosed}}
-				j.done <- struct{}{}
-			}
-		default:
-			return
+	for _, j := range l.queue.rest() {
+		if j.state.CompareAndSwap(queued, sent) {
+			j.answer = answer{err: &stint.Error{Reason: stint.AdmissionRejected, Cause: errClosed}}
+			j.done <- struct{}{}
 		}
 	}
 }
 
 func (l *lane) run(s *sender) {
+	var batch []*job
+	var groups []*stint.Group
 	for {
-		select {
-		case <-l.closing:
+		batch = l.queue.take(batch[:0])
+		if len(batch) == 0 {
 			return
-		case j := <-l.queue:
-			if j.state.CompareAndSwap(queued, sent) {
-				j.answer = s.execute([]*stint.Group{&j.group}, j.group.Deadline, j.by)[0]
-				j.done <- struct{}{}
+		}
+		groups = groups[:0]
+		var latest time.Time
+		for _, j := range batch {
+			groups = append(groups, &j.group)
+			if j.group.Deadline.After(latest) {
+				latest = j.group.Deadline
 			}
 		}
+		answers := s.execute(groups, latest, batch[0].lot.by)
+		for i, j := range batch {
+			j.answer = answers[i]
+			j.done <- struct{}{}
+		}
+		clear(batch)
+		clear(groups)
 	}
 }
 
 // decide queues a group and waits for its answer, at most a little longer than
-// its deadline.
-func (l *lane) decide(ctx context.Context, g stint.Group, by manner) (stint.Verdict, error) {
+// its deadline. slot is where it goes in a Cluster.
+func (l *lane) decide(ctx context.Context, g stint.Group, slot int, by manner) (stint.Verdict, error) {
 	left := time.Until(g.Deadline)
 	if left <= 0 {
 		return stint.Verdict{}, &stint.Error{Reason: stint.AdmissionRejected, Cause: context.DeadlineExceeded}
 	}
 	j := jobs.Get().(*job)
-	j.group, j.by = g, by
+	j.group = g
+	j.lot = lot{policy: tightPolicy(&j.group), slot: slot, by: by}
 	j.state.Store(queued)
-	select {
-	case <-l.closing:
+	if err := l.queue.put(j); err != nil {
+		j.group = stint.Group{}
 		jobs.Put(j)
-		return stint.Verdict{}, &stint.Error{Reason: stint.AdmissionRejected, Cause: errClosed}
-	default:
-	}
-	select {
-	case l.queue <- j:
-	default:
-		jobs.Put(j)
-		return stint.Verdict{}, &stint.Error{Reason: stint.AdmissionRejected, Cause: errQueueFull}
+		return stint.Verdict{}, &stint.Error{Reason: stint.AdmissionRejected, Cause: err}
 	}
 	j.timer.Reset(left)
 	a, finished := l.wait(ctx, j)
 	if finished {
 		j.timer.Stop()
-		j.answer = answer{}
+		j.answer, j.group = answer{}, stint.Group{}
 		jobs.Put(j)
 	}
 	if g.Op == stint.Peek && stint.ReasonOf(a.err) == stint.OutcomeUnknown {

@@ -41,7 +41,7 @@ func TestACallerThatHangsUpWhileWaitingIsKnownToBeUnsent(t *testing.T) {
 		_, err := w.store.Decide(ctx, group(stint.Take, stint.EvaluationID{}, epoch, stint.Charge{Policy: w.plain, Subject: subject("a"), Cost: 1}))
 		done <- err
 	}()
-	eventually(t, "it waits", func() bool { return len(w.store.topology.(standalone).lane.queue) == 1 })
+	eventually(t, "it waits", func() bool { return w.store.topology.(standalone).lane.queue.length() == 1 })
 	cancel()
 	err := <-done
 	w.want(err, stint.BeforeSend)
@@ -54,7 +54,7 @@ func TestAFullQueueRefuses(t *testing.T) {
 	w, _ := stuck(t, 1)
 	waiting := make(chan error)
 	go func() { waiting <- w.take(w.plain, 20*time.Second) }()
-	eventually(t, "one waits", func() bool { return len(w.store.topology.(standalone).lane.queue) == 1 })
+	eventually(t, "one waits", func() bool { return w.store.topology.(standalone).lane.queue.length() == 1 })
 	w.want(w.take(w.plain, 20*time.Second), stint.AdmissionRejected)
 	w.proxy.CutAll()
 	w.want(<-waiting, "")

@@ -105,57 +105,70 @@ func tooOld(version string) bool {
 // execute decides groups, which share one script, and returns an answer for
 // each. latest is when the last of their callers stops listening.
 func (s *sender) execute(groups []*stint.Group, latest time.Time, by manner) []answer {
-	answers, err := s.executeOnce(groups, latest, by)
-	if err == nil && allExpired(answers) && time.Until(latest) > 0 {
-		// The server's clock has stepped ahead of what was known of it. The
-		// refusal told the new time, and proves that nothing was spent.
-		answers, err = s.executeOnce(groups, latest, by)
+	answers := s.executeOnce(groups, latest, by)
+	again := expiredEarly(groups, answers)
+	if len(again) == 0 {
+		return answers
 	}
+	// The server's clock has stepped ahead of what was known of it. The
+	// refusal told the new time, and proves that nothing was spent.
+	repeated := make([]*stint.Group, len(again))
+	for n, i := range again {
+		repeated[n] = groups[i]
+	}
+	for n, a := range s.executeOnce(repeated, latest, by) {
+		answers[again[n]] = a
+	}
+	return answers
+}
+
+// expiredEarly lists the groups that the script found late although their
+// deadlines are ahead.
+func expiredEarly(groups []*stint.Group, answers []answer) (early []int) {
+	for i, a := range answers {
+		if a.expired && time.Until(groups[i].Deadline) > 0 {
+			early = append(early, i)
+		}
+	}
+	return early
+}
+
+// executeOnce sends one batch, and sends the same once more if the reply was
+// lost and resending is harmless. The class of a result is the worst of the
+// attempts: after a lost reply only a decision resolves it.
+func (s *sender) executeOnce(groups []*stint.Group, latest time.Time, by manner) []answer {
+	b, err := s.prepare(groups, latest, by)
 	if err != nil {
-		answers = make([]answer, len(groups))
-		for i := range answers {
-			answers[i].err = err
+		return all(groups, err)
+	}
+	answers, first := s.attempt(b, latest)
+	if first == nil {
+		return answers
+	}
+	s.doubt = s.doubt || first.Reason == stint.OutcomeUnknown
+	if !first.lost || b.session() == sessionOff {
+		return all(groups, first.Error)
+	}
+	b.recordAlways()
+	answers, second := s.attempt(b, latest)
+	if second != nil {
+		return all(groups, unresolved(first, second.Error))
+	}
+	for i, a := range answers {
+		if a.err != nil {
+			answers[i] = answer{err: unresolved(first, a.err)}
 		}
 	}
 	return answers
 }
 
-func allExpired(answers []answer) bool {
-	for _, a := range answers {
-		if !errors.Is(a.err, errExpired) {
-			return false
-		}
+// all gives every group the same error.
+func all(groups []*stint.Group, err error) []answer {
+	answers := make([]answer, len(groups))
+	for i := range answers {
+		answers[i].err = err
 	}
-	return true
-}
-
-// executeOnce sends one batch, and sends the same once more if the reply was
-// lost and resending is harmless. The class of the result is the worst of the
-// attempts: after a lost reply only an answer resolves it.
-func (s *sender) executeOnce(groups []*stint.Group, latest time.Time, by manner) ([]answer, error) {
-	b, err := s.prepare(groups, latest, by)
-	if err != nil {
-		return nil, err
-	}
-	answers, first := s.attempt(b, latest)
-	if first == nil {
-		return answers, nil
-	}
-	s.doubt = s.doubt || first.Reason == stint.OutcomeUnknown
-	if !first.lost || b.session() == sessionOff {
-		return nil, first.Error
-	}
-	b.recordAlways()
-	answers, second := s.attempt(b, latest)
-	if second != nil {
-		return nil, unresolved(first, second.Error)
-	}
-	for _, a := range answers {
-		if a.err != nil {
-			return nil, unresolved(first, a.err)
-		}
-	}
-	return answers, nil
+	return answers
 }
 
 // unresolved is the class of two attempts of which the first lost its reply.

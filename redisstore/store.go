@@ -87,7 +87,7 @@ func (s *Store) Close() error {
 type standalone struct{ *node }
 
 func (s standalone) decide(ctx context.Context, g stint.Group) (stint.Verdict, error) {
-	return s.lane.decide(ctx, g, manner{})
+	return s.lane.decide(ctx, g, 0, manner{})
 }
 
 // replicated is the primary that Sentinels name. Its replicas are never asked.
@@ -102,7 +102,7 @@ func newReplicated(c Config, e *encoder) *replicated {
 }
 
 func (r *replicated) decide(ctx context.Context, g stint.Group) (stint.Verdict, error) {
-	return r.lane.decide(ctx, g, manner{})
+	return r.lane.decide(ctx, g, 0, manner{})
 }
 
 func (r *replicated) close() error { return errors.Join(r.node.close(), r.sentinels.close()) }
