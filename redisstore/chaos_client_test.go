@@ -30,12 +30,17 @@ type orders struct {
 // reach is how a client process reaches the servers: what a Config says of it.
 type reach struct {
 	Addresses []string
+	Cluster   bool
+	Sentinel  string // host:port of one that watches watchedName
 }
 
 // config is that of one program. Timeouts are short, so that an evaluation has
 // time for its resend.
 func (r reach) config(p chaos.Program) Config {
-	c := Config{Addresses: r.Addresses, Prefix: p.Prefix, CommandTimeout: 120 * time.Millisecond, Senders: 4}
+	c := Config{Addresses: r.Addresses, Cluster: r.Cluster, Prefix: p.Prefix, CommandTimeout: 120 * time.Millisecond, Senders: 4}
+	if r.Sentinel != "" {
+		c.Sentinel = &Sentinel{Master: watchedName, Addresses: []string{r.Sentinel}}
+	}
 	if p.Clock == chaos.CallerClock {
 		c.Clock = CallerClock
 	}

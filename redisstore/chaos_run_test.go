@@ -63,6 +63,10 @@ func (r *chaosRun) carryOut(schedule []chaos.Step) *chaos.Report {
 		p := r.program(realm)
 		go func() { audited <- r.audit(ctx, &p) }()
 	}
+	if r.system.replicas != nil {
+		stop := r.system.replicas.watch(r.recorder)
+		defer stop()
+	}
 	n := &nemesis{T: r.T, system: r.system, recorder: r.recorder, crash: r.crash}
 	for _, step := range schedule {
 		linger(time.Until(r.start.Add(step.Begin)))
@@ -75,6 +79,9 @@ func (r *chaosRun) carryOut(schedule []chaos.Step) *chaos.Report {
 		if err := <-audited; err != nil {
 			r.Fatal(err)
 		}
+	}
+	if r.system.replicas != nil {
+		r.system.replicas.settle(r.T) // so that every loss has an end
 	}
 	if err := r.recorder.Err(); err != nil {
 		r.Fatal(err)
@@ -139,7 +146,7 @@ func (r *chaosRun) auditOne(ctx context.Context, l *stint.Limiter, prefix string
 		if err == nil {
 			a.Remaining = d.Remaining
 			var ttl string
-			if ttl, err = r.system.holder(a.Counter).Do("pttl", a.Counter); err == nil {
+			if ttl, err = r.system.ttl(a.Counter); err == nil {
 				if a.TTL, err = strconv.ParseInt(ttl, 10, 64); err == nil {
 					r.recorder.Audit(a)
 					return nil
@@ -160,7 +167,12 @@ func (r *chaosRun) check() *chaos.Report {
 	if err != nil {
 		r.Fatal(err)
 	}
-	report := chaos.Check(readHistory(r.T, files...), policies)
+	h := readHistory(r.T, files...)
+	since := func(at int64) time.Duration { return time.UnixMicro(at).Sub(r.start).Round(time.Millisecond) }
+	for _, l := range h.Losses {
+		r.Logf("data was lost between %v and %v: %s", since(l.From), since(l.To), l.What)
+	}
+	report := chaos.Check(h, policies)
 	for _, n := range r.system.nodes {
 		report.Met += n.weather.Met()
 	}

@@ -3,6 +3,7 @@
 package redisstore
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -22,9 +23,12 @@ type arena struct {
 var arenas = []arena{
 	{"standalone in memory", func(t *testing.T, seed uint64) *rig { return oneServer(t, seed, false) }},
 	{"standalone with an append-only file", func(t *testing.T, seed uint64) *rig { return oneServer(t, seed, true) }},
+	{"primary, replica and Sentinel", withSentinel},
+	{"Cluster of three primaries and three replicas", sixNodes},
 }
 
-// rig is what runs: servers, and the weather in front of each.
+// rig is what runs: servers, the weather in front of each, and what is special
+// about them. Its functions are for the nemesis.
 type rig struct {
 	nodes []victim
 
@@ -35,8 +39,14 @@ type rig struct {
 	// keeps: a server that was killed comes back with everything it answered for.
 	keeps bool
 
-	// holder returns the server that holds a key.
-	holder func(key string) *redistest.Server
+	// also lists what can be done here beyond the usual.
+	also []chaos.Deed
+
+	// replicas is nil where there are none.
+	replicas *replicas
+
+	// moveSlot moves the slot of some key, with a pause in between.
+	moveSlot func(dice uint64, pause time.Duration)
 }
 
 type victim struct {
@@ -57,7 +67,6 @@ func oneServer(t *testing.T, seed uint64, keeps bool) *rig {
 		clients: reach{Addresses: []string{weather.Addr()}},
 		direct:  reach{Addresses: []string{server.Addr()}},
 		keeps:   keeps,
-		holder:  func(string) *redistest.Server { return server },
 	}
 }
 
@@ -76,83 +85,21 @@ var (
 	}
 )
 
+// ttl asks the server that holds a key for its PTTL.
+func (s *rig) ttl(key string) (string, error) {
+	var errs []error
+	for _, n := range s.nodes {
+		reply, err := n.server.Do("pttl", key)
+		if err == nil {
+			return reply, nil
+		}
+		errs = append(errs, err)
+	}
+	return "", errors.Join(errs...)
+}
+
 func (s *rig) blow(o redistest.Odds) {
 	for _, n := range s.nodes {
 		n.weather.Set(o)
 	}
 }
-
-// nemesis does the deeds of a schedule. It is for one goroutine.
-type nemesis struct {
-	*testing.T
-	system   *rig
-	recorder *chaos.Recorder
-	crash    func(dice uint64) // a client process
-}
-
-// do does one deed, and undoes what it did that does not pass by itself.
-func (n *nemesis) do(step chaos.Step) {
-	n.recorder.Fault(chaos.Fault{At: time.Now().UnixMicro(), What: string(step.Deed)})
-	target := n.system.nodes[step.Dice%uint64(len(n.system.nodes))]
-	switch step.Deed {
-	case chaos.KillServer:
-		lost := n.losing(step.Deed, n.system.keeps)
-		target.server.Kill()
-		lost()
-		linger(min(step.For, 500*time.Millisecond))
-		target.server.Restart()
-	case chaos.FlushData:
-		lost := n.losing(step.Deed, false)
-		n.ask(target.server, "flushall")
-		lost()
-	case chaos.StopServer:
-		target.server.Pause()
-		linger(step.For)
-		target.server.Resume()
-	case chaos.FlushScripts:
-		n.ask(target.server, "script", "flush")
-	case chaos.KillClients:
-		n.ask(target.server, "client", "kill", "type", "normal")
-	case chaos.PauseClients:
-		n.ask(target.server, "client", "pause", "300", "all")
-	case chaos.FillMemory:
-		n.ask(target.server, "config", "set", "maxmemory", "1")
-		linger(step.For)
-		n.ask(target.server, "config", "set", "maxmemory", "0")
-	case chaos.CutWire:
-		target.weather.CutAll()
-	case chaos.Storm:
-		n.system.blow(storm)
-		linger(step.For)
-		n.system.blow(drizzle)
-	case chaos.KillCaller:
-		n.crash(step.Dice)
-	default:
-		n.Fatalf("nobody knows how to do: %s", step.Deed)
-	}
-}
-
-// losing begins a loss of data; what it returns ends and records it.
-func (n *nemesis) losing(d chaos.Deed, nothing bool) func() {
-	from := time.Now().UnixMicro()
-	return func() {
-		if !nothing {
-			n.recorder.Loss(chaos.Loss{What: string(d), From: from, To: time.Now().UnixMicro()})
-		}
-	}
-}
-
-// ask sends a command, and again if the server lets it wait or cuts it off: a
-// deed that fails would be no deed.
-func (n *nemesis) ask(s *redistest.Server, command ...string) {
-	n.Helper()
-	var err error
-	for range 5 {
-		if _, err = s.Do(command...); err == nil {
-			return
-		}
-	}
-	n.Fatalf("%q: %v", command, err)
-}
-
-func linger(d time.Duration) { <-time.After(d) }

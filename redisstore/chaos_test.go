@@ -84,11 +84,12 @@ func (a *arena) breakOnce(t *testing.T, seed uint64, length time.Duration) (repo
 	t.Helper()
 	t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 		t.Logf("again: go test -tags chaos -run 'TestChaos$/on/%s' -chaos.seed %d -chaos.for %v ./redisstore", a.name, seed, length)
+		system := a.start(t, seed)
 		r := &chaosRun{
-			T: t, system: a.start(t, seed), seed: seed, length: length, pairs: 3, wire: drizzle,
+			T: t, system: system, seed: seed, length: length, pairs: 3, wire: drizzle,
 			load: chaos.Program{Callers: 3, Pause: 25 * time.Millisecond, Repeat: 3 * time.Second, Far: 10},
 		}
-		report = r.carryOut(chaos.Schedule(seed, length))
+		report = r.carryOut(chaos.Schedule(seed, length, system.also...))
 		t.Logf("%v", report)
 		if len(report.Violations) > 0 {
 			t.Errorf("%d promises broken: %q", len(report.Violations), report.Broken())

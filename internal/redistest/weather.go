@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -45,7 +46,7 @@ type Weather struct {
 	mu    sync.Mutex
 	odds  Odds
 	rng   *rand.Rand
-	conns map[net.Conn]struct{}
+	links map[*link]struct{}
 	met   int
 }
 
@@ -59,13 +60,13 @@ func StartWeather(t testing.TB, target string, seed uint64) *Weather {
 	ctx, cancel := context.WithCancel(context.Background())
 	w := &Weather{
 		listener: l, target: target, ending: ctx,
-		rng: rand.New(rand.NewPCG(seed, 0x77656174686572)), conns: map[net.Conn]struct{}{},
+		rng: rand.New(rand.NewPCG(seed, 0x77656174686572)), links: map[*link]struct{}{},
 	}
 	w.running.Go(w.accept)
 	t.Cleanup(func() {
 		cancel()
 		l.Close()
-		w.CutAll()
+		w.cut(true)
 		w.running.Wait()
 	})
 	return w
@@ -88,12 +89,16 @@ func (w *Weather) Met() int {
 	return w.met
 }
 
-// CutAll closes every connection, as a network that goes away does.
-func (w *Weather) CutAll() {
+// CutAll closes every connection of a client, as a network that goes away does.
+func (w *Weather) CutAll() { w.cut(false) }
+
+func (w *Weather) cut(spared bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for c := range w.conns {
-		c.Close()
+	for l := range w.links {
+		if spared || !l.spared.Load() {
+			l.close()
+		}
 	}
 }
 
@@ -108,41 +113,67 @@ func (w *Weather) accept() {
 			client.Close()
 			continue
 		}
-		w.track(client, server)
+		l := &link{client: client, server: server}
+		w.track(l)
 		both := func() {
-			w.forget(client, server)
-			client.Close()
-			server.Close()
+			w.forget(l)
+			l.close()
 		}
-		w.running.Go(func() { defer both(); w.commands(client, server) })
-		w.running.Go(func() { defer both(); w.replies(client, server) })
+		w.running.Go(func() { defer both(); w.commands(l) })
+		w.running.Go(func() { defer both(); w.replies(l) })
 	}
 }
 
-func (w *Weather) track(conns ...net.Conn) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for _, c := range conns {
-		w.conns[c] = struct{}{}
+// link is one connection. It is spared once it shows that servers talk to each
+// other on it: their own troubles are not what is tested, and faults there
+// would be losses of data that nobody planned.
+type link struct {
+	client, server net.Conn
+	spared         atomic.Bool
+}
+
+// byServers are what only servers say: replicas, Sentinels, slots on the move.
+var byServers = [][]byte{[]byte("replconf"), []byte("psync"), []byte("sentinel-"), []byte("restore-asking")}
+
+func (w *Weather) look(l *link, command []byte) {
+	if l.spared.Load() {
+		return
 	}
-	if w.ending.Err() != nil { // CutAll has been and gone
-		for _, c := range conns {
-			c.Close()
+	lower := bytes.ToLower(command[:min(len(command), 200)])
+	for _, words := range byServers {
+		if bytes.Contains(lower, words) {
+			l.spared.Store(true)
+			return
 		}
 	}
 }
 
-func (w *Weather) forget(conns ...net.Conn) {
+func (l *link) close() {
+	l.client.Close()
+	l.server.Close()
+}
+
+func (w *Weather) track(l *link) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, c := range conns {
-		delete(w.conns, c)
+	w.links[l] = struct{}{}
+	if w.ending.Err() != nil { // cut has been and gone
+		l.close()
 	}
+}
+
+func (w *Weather) forget(l *link) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.links, l)
 }
 
 // draw returns which of several faults happens, -1 for none, and a delay below
 // longest.
-func (w *Weather) draw(longest time.Duration, odds func(Odds) []int) (int, time.Duration) {
+func (w *Weather) draw(l *link, longest time.Duration, odds func(Odds) []int) (int, time.Duration) {
+	if l.spared.Load() {
+		return -1, 0
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	n := w.rng.IntN(1000)
@@ -167,14 +198,15 @@ func (w *Weather) pause(d time.Duration) bool {
 	}
 }
 
-func (w *Weather) commands(client, server net.Conn) {
+func (w *Weather) commands(l *link) {
 	command := make([]byte, 1<<16)
 	for {
-		n, err := client.Read(command)
+		n, err := l.client.Read(command)
 		if err != nil {
 			return
 		}
-		fault, delay := w.draw(longestDelay, func(o Odds) []int {
+		w.look(l, command[:n])
+		fault, delay := w.draw(l, longestDelay, func(o Odds) []int {
 			return []int{o.DelayCommand, o.LoseCommand, o.CutCommand, o.LateCommand}
 		})
 		switch fault {
@@ -185,7 +217,7 @@ func (w *Weather) commands(client, server net.Conn) {
 		case 1:
 			return
 		case 2:
-			_, _ = server.Write(command[:n/2])
+			_, _ = l.server.Write(command[:n/2])
 			return
 		case 3:
 			if late := bytes.Clone(command[:n]); bytes.HasPrefix(late, []byte("*")) {
@@ -193,7 +225,7 @@ func (w *Weather) commands(client, server net.Conn) {
 			}
 			return
 		}
-		if _, err := server.Write(command[:n]); err != nil {
+		if _, err := l.server.Write(command[:n]); err != nil {
 			return
 		}
 	}
@@ -218,14 +250,14 @@ func (w *Weather) deliver(command []byte) {
 	}
 }
 
-func (w *Weather) replies(client, server net.Conn) {
+func (w *Weather) replies(l *link) {
 	reply := make([]byte, 1<<16)
 	for {
-		n, err := server.Read(reply)
+		n, err := l.server.Read(reply)
 		if err != nil {
 			return
 		}
-		fault, delay := w.draw(longestDelay, func(o Odds) []int {
+		fault, delay := w.draw(l, longestDelay, func(o Odds) []int {
 			return []int{o.DelayReply, o.LoseReply, o.CutReply, o.HoldReply, o.SpoilReply}
 		})
 		switch fault {
@@ -236,16 +268,16 @@ func (w *Weather) replies(client, server net.Conn) {
 		case 1:
 			return
 		case 2:
-			_, _ = client.Write(reply[:n/2])
+			_, _ = l.client.Write(reply[:n/2])
 			return
 		case 3:
-			_, _ = io.Copy(io.Discard, server) // until the client gives up
+			_, _ = io.Copy(io.Discard, l.server) // until the client gives up
 			return
 		case 4:
-			_, _ = io.WriteString(client, "?what is this\r\n")
+			_, _ = io.WriteString(l.client, "?what is this\r\n")
 			return
 		}
-		if _, err := client.Write(reply[:n]); err != nil {
+		if _, err := l.client.Write(reply[:n]); err != nil {
 			return
 		}
 	}
