@@ -102,7 +102,7 @@ func (r *reader) group(g *stint.Group) answer {
 		for _, c := range g.Charges() {
 			a.verdict.Append(r.decision(c.Policy, status == groupReplayed))
 		}
-		if (status != groupUnspent) != changes(g, &a.verdict) {
+		if (status != groupUnspent) != changes(g, &a.verdict) || g.Op == stint.Refund && recorded(g) && !a.verdict.Allowed {
 			r.dead = true
 		}
 		return a

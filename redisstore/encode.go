@@ -192,14 +192,6 @@ func (e *encoder) encodeSingle(b *batch, fences []int64) {
 	b.keys = places.items
 }
 
-// receipt is the instant of the charge that a refund gives back, or 0.
-func receipt(g *stint.Group, c *stint.Charge) int64 {
-	if g.Op != stint.Refund {
-		return 0
-	}
-	return c.At
-}
-
 // table numbers distinct items from 1, in the order of their coming. Batches
 // are small: a scan is faster than a map.
 type table[T comparable] struct{ items []T }
@@ -243,7 +235,7 @@ func (e *encoder) encodeGroups(b *batch, fences []int64) {
 			body = appendI2(body, counters.place(e.counterKey(c)))
 			body = append(body, byte(c.Policy.Mode))
 			body = appendI7(body, c.Cost)
-			body = appendI7(body, receipt(g, c))
+			body = appendI7(body, c.At)
 		}
 	}
 	b.blob = e.appendPolicies(b.blob, policies.items)

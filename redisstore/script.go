@@ -19,6 +19,8 @@ var (
 	luaSlidingCounter string
 	//go:embed lua/token_bucket.lua
 	luaTokenBucket string
+	//go:embed lua/refund.lua
+	luaRefund string
 	//go:embed lua/single.lua
 	luaSingle string
 	//go:embed lua/group.lua
@@ -57,6 +59,7 @@ func newScripts() *scripts {
 		s.single[a] = newScript(head + luaSession + "local advance, free, wait, forget = " + call + luaSingle)
 		table += "algorithms[" + string('0'+rune(a)) + "] = {" + call + "}\n"
 	}
+	table += "local refunds = (function()\n" + luaRefund + "end)()\n"
 	s.group = newScript(head + luaSession + table + luaGroup)
 	return s
 }

@@ -25,11 +25,4 @@ local function forget(period, refill, spent, extra, now)
   return now - now % period + period
 end
 
--- refund gives back what a charge of cost, spent at the instant `at`, still
--- holds of a state that was advanced to `now`; never more than is spent.
-local function refund(period, refill, spent, extra, at, now, cost)
-  if at < now - now % period or at > now then return spent, 0 end
-  return spent - math.min(cost, spent), 0
-end
-
-return advance, free, wait, forget, refund
+return advance, free, wait, forget

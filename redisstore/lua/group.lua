@@ -7,7 +7,8 @@
 --   groups     what to do, now, fence; place of the record's key among KEYS,
 --              or 0, and then id, payload, TTL, entries, bytes, TTL of the key;
 --              charges: counter, shadow, cost, receipt
---   receipt    the instant of the charge that a refund gives back, or 0
+--   receipt    the instant of the charge that a refund gives back, or 0;
+--              of anything else it means nothing
 -- A counter's state: the instant of writing, then spent and extra of each limit.
 -- Callers' records of a counter: their number; then for each id, payload, what
 -- was done, expiry, length of the answer, answer. That of a refund takes the
@@ -35,7 +36,8 @@ for p = 1, count() do
   for l = 1, count() do
     local limit, kind = {}, nil
     kind, limit.quota, limit.period, limit.refill, pos = unpack_bytes('>BI7I7I7', blob, pos)
-    limit.advance, limit.free, limit.wait, limit.forget, limit.refund = unpack(algorithms[kind])
+    limit.advance, limit.free, limit.wait, limit.forget = unpack(algorithms[kind])
+    limit.refund = refunds[kind]
     policy[l] = limit
   end
   policies[p] = policy

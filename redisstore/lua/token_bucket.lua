@@ -29,16 +29,4 @@ local function forget(period, refill, spent, extra, now)
   return extra + ceil_div(spent, refill) * period
 end
 
--- refund gives back what a charge of cost, spent at the instant `at`, still
--- holds of a state that was advanced to `now`: every refill since counts
--- against it. What becomes full is as a fresh bucket.
-local function refund(period, refill, spent, extra, at, now, cost)
-  if at > now then return spent, extra end
-  local refills = ceil_div(math.max(0, extra - at), period)
-  if refills >= ceil_div(cost, refill) then return spent, extra end
-  local held = cost - refills * refill
-  if held >= spent then return 0, spent > 0 and now or extra end
-  return spent - held, extra
-end
-
-return advance, free, wait, forget, refund
+return advance, free, wait, forget
