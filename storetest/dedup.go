@@ -170,6 +170,13 @@ func staleBehindLive(b *bench) {
 	b.wait(58 * time.Second)
 	b.outcomes(b.must(b.with("y", charge(long, "alice", 1))), true, stint.Allowed)
 	b.left(long, "alice", 7)
+	three := remembering(b, stint.Dedup{TTL: time.Minute, MaxEntries: 3})
+	b.must(b.with("x", charge(three, "bob", 1)))
+	b.must(b.with("y", charge(short, "bob", 1)))
+	b.wait(2 * time.Second)
+	b.must(b.with("y", charge(three, "bob", 1))) // a third record, the second for y
+	b.refused(stint.AdmissionRejected, b.with("z", charge(three, "bob", 1)))
+	b.left(three, "bob", 7)
 }
 
 func idsOfFirstCounter(b *bench) {

@@ -15,6 +15,7 @@ var refundPromises = []promise{
 	{"a refund is remembered for the TTL and no longer", refundRemembered},
 	{"a refund with another payload is a mismatch", refundMismatch},
 	{"a refund of nothing known gives back nothing, and is remembered", refundUnknown},
+	{"a refund that nothing could remember changes nothing", refundUnremembered},
 	{"a receipt stands in for a record that has expired", refundByReceipt},
 	{"a record goes before a receipt", recordBeforeReceipt},
 	{"a passed window is not refunded", refundOfPassedWindow},
@@ -29,6 +30,7 @@ var refundPromises = []promise{
 	{"what a shadow refused is not refunded, what it passed is", refundOfShadow},
 	{"a refund beyond the bounds on records is refused, one in place of a record is not", refundBounds},
 	{"a clock that goes back never finds what was refunded", refundAndClockBack},
+	{"a refund leaves no record of its id but its own", refundOfRepeatedID},
 	{"a refund counts after an edit of the limit", refundAfterEdit},
 	{"an edited mode changes no recorded answer", recordedUnderAnotherMode},
 }
@@ -166,6 +168,27 @@ func refundUnknown(b *bench) {
 	b.wait(time.Second)
 	b.replays(b.must(b.refund("x", by(charge(p, "alice", 3), b.now-1000))), first)
 	b.left(p, "alice", 6)
+	ages := policy(b, stint.Policy{ID: "ages", Limits: []stint.Limit{stint.FixedWindow{Limit: 10, Window: stint.MaxDuration}}})
+	b.take(ages, "alice", 4)
+	b.refunded(b.refund("y", charge(ages, "alice", 3)))
+	b.left(ages, "alice", 6)
+}
+
+// refundUnremembered is about groups that no Limiter makes.
+func refundUnremembered(b *bench) {
+	p, several := remembering(b, stint.Dedup{Off: true}), sized(b, 10)[3]
+	b.take(p, "alice", 4)
+	b.take(several, "alice", 4)
+	for _, g := range []stint.Group{
+		b.refund("x", by(charge(p, "alice", 3), b.now)),
+		b.refund("x", by(charge(p, "alice", 3), b.now), by(charge(several, "alice", 3), b.now)),
+		b.group(stint.Refund, stint.EvaluationID{}, by(charge(p, "alice", 3), b.now)),
+		b.group(stint.Refund, stint.EvaluationID{}, by(charge(several, "alice", 3), b.now)),
+	} {
+		_, _ = b.decide(g)
+		b.left(p, "alice", 6)
+		b.left(several, "alice", 6)
+	}
 }
 
 func refundByReceipt(b *bench) {
@@ -403,6 +426,22 @@ func refundAndClockBack(b *bench) {
 	b.replays(b.must(b.refund("x", charge(p, "alice", 3))), first)
 	b.refused(stint.EvaluationMismatch, b.with("x", charge(p, "alice", 3)))
 	b.left(p, "alice", 5)
+}
+
+func refundOfRepeatedID(b *bench) {
+	long := remembering(b, stint.Dedup{TTL: time.Hour})
+	short := remembering(b, stint.Dedup{TTL: time.Second})
+	b.must(b.with("first", charge(long, "alice", 1)))
+	b.must(b.with("x", charge(short, "alice", 2)))
+	b.wait(time.Second) // its record has expired, and waits behind the first
+	b.must(b.with("x", charge(short, "alice", 2)))
+	first := b.refunded(b.refund("x", charge(short, "alice", 2)))
+	b.left(long, "alice", 7)
+	b.replays(b.must(b.refund("x", charge(short, "alice", 2))), first)
+	b.wait(-500 * time.Millisecond)
+	b.replays(b.must(b.refund("x", charge(short, "alice", 2))), first)
+	b.wait(500 * time.Millisecond)
+	b.left(long, "alice", 7)
 }
 
 func refundAfterEdit(b *bench) {
