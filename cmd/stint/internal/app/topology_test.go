@@ -44,7 +44,7 @@ func secretFile(t *testing.T, text string) string {
 func checkDecides(t *testing.T, s *running) {
 	t.Helper()
 	eventually(t, patience, "ready", func() bool { return s.operator("/readyz").status == 200 })
-	for caller := range 8 {
+	for caller := range 24 { // so many that no node of three is left out by chance
 		address := fmt.Sprintf("192.0.2.%d", caller+1)
 		ask := func(path string, want int) {
 			t.Helper()
