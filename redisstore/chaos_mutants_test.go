@@ -70,6 +70,9 @@ var mutations = []mutation{
 		{&luaGroup, "if not spends then return", "if not spends then\n" +
 			"    for c = 1, #g do\n      if g.op == TAKE and plans[c] and plans[c].passes then spend(plans[c], now) end;\n    end\n    return"},
 	}},
+	{"a refund is not remembered", "what was admitted is kept", storm, 0, []scriptEdit{
+		{&luaGroup, "  if r then\n    local entries, text = remember", "  if r and not refund then\n    local entries, text = remember"},
+	}},
 	{"a remainder is one too high", "one order explains every answer", drizzle, 0, []scriptEdit{
 		{&luaSingle, "effective, 1, room, retry", "effective, 1, room + 1, retry"},
 	}},

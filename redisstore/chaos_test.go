@@ -87,7 +87,7 @@ func (a *arena) breakOnce(t *testing.T, seed uint64, length time.Duration) (repo
 		system := a.start(t, seed)
 		r := &chaosRun{
 			T: t, system: system, seed: seed, length: length, pairs: 3, wire: drizzle,
-			load: chaos.Program{Callers: 3, Pause: 25 * time.Millisecond, Repeat: 3 * time.Second, Far: 10},
+			load: chaos.Program{Callers: 3, Pause: 25 * time.Millisecond, Repeat: 2 * time.Second, Far: 10},
 		}
 		report = r.carryOut(chaos.Schedule(seed, length, system.also...))
 		t.Logf("%v", report)

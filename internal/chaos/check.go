@@ -22,7 +22,7 @@ func (v Violation) String() string { return v.Rule + ": " + v.Subject + ": " + v
 // Report is what [Check] found.
 type Report struct {
 	Operations int
-	Outcomes   map[string]int // by outcome: allowed, replayed, denied, peeked, unanswered, or a reason
+	Outcomes   map[string]int // by outcome: allowed, replayed, denied, peeked, refunded, unanswered, or a reason
 	IDs        int            // evaluation ids
 	Repeated   int            // ids with several attempts
 	Resolved   int            // identities with an unknown outcome that was found out
@@ -69,6 +69,7 @@ func (r *Report) String() string {
 // check is one check under way.
 type check struct {
 	policies map[string]*stint.Policy
+	eras     eras
 	report   Report
 }
 
@@ -94,8 +95,8 @@ func Check(h *History, policies []*stint.Policy) *Report {
 	for _, o := range h.Operations {
 		c.checkClock(o)
 	}
-	e := eras(h.Losses)
-	all := identities(h, e)
+	c.eras = h.Losses
+	all := identities(h, c.eras)
 	for _, i := range all {
 		c.checkIdentity(i)
 		c.count(i)
@@ -106,12 +107,12 @@ func Check(h *History, policies []*stint.Policy) *Report {
 		c.report.Counters++
 		c.checkBounds(counter, c.policies[of.policy], of.list)
 	}
-	c.checkAudits(h, all, e)
+	c.checkAudits(h, all)
 	return &c.report
 }
 
 // checkAudits compares what the servers held with what the callers know.
-func (c *check) checkAudits(h *History, all []*identity, e eras) {
+func (c *check) checkAudits(h *History, all []*identity) {
 	asked := accounts(all)
 	for n := range h.Audits {
 		audit := &h.Audits[n]
@@ -121,7 +122,7 @@ func (c *check) checkAudits(h *History, all []*identity, e eras) {
 		if a == nil || !ledger(p) {
 			continue
 		}
-		if !a.comparable(audit, e) {
+		if !a.comparable(audit, c.eras) {
 			c.report.Passed++
 			continue
 		}
@@ -154,6 +155,8 @@ func outcome(o *Operation) string {
 		return string(o.Answer.Reason)
 	case o.Peek:
 		return "peeked"
+	case o.Refund:
+		return "refunded"
 	case o.replayed():
 		return "replayed"
 	case o.Answer.Allowed:
@@ -168,10 +171,14 @@ type admitted struct {
 	list   []admission
 }
 
-// admissions lists every execution of every identity by counter.
+// admissions lists every execution of every identity by counter. What may have
+// been refunded made room for more, and is left out.
 func admissions(all []*identity) map[string]*admitted {
 	counters := map[string]*admitted{}
 	for _, i := range all {
+		if len(i.refunds) > 0 {
+			continue
+		}
 		for _, x := range i.executions {
 			for n, charge := range x.operation.Charges {
 				a := cmp.Or(counters[charge.Counter], &admitted{policy: charge.Policy})

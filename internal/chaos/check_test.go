@@ -348,6 +348,68 @@ func TestTimesToLive(t *testing.T) {
 	}
 }
 
+func (h *told) refund(at int64, of *Operation) *Operation {
+	o := h.call(at, of.Charges[0].Policy, of.Charges[0].Cost).named(of.ID).allowed(60)
+	o.Refund = true
+	return o
+}
+
+func TestARefund(t *testing.T) {
+	const limit = 60
+	for _, c := range []struct {
+		name   string
+		tell   func(h *told)
+		broken string
+	}{
+		{"gives back", func(h *told) {
+			h.refund(200, h.call(0, Lent, 10).named("a").allowed(50))
+			h.audit(1000, Lent, limit, soloTTL)
+		}, ""},
+		{"gives back nothing", func(h *told) {
+			h.refund(200, h.call(0, Lent, 10).named("a").allowed(50))
+			h.audit(1000, Lent, limit-10, soloTTL)
+		}, spentRule},
+		{"gives back twice", func(h *told) {
+			h.call(0, Lent, 20).allowed(40)
+			first := h.call(20, Lent, 10).named("a").allowed(30)
+			h.refund(200, first)
+			h.refund(400, first)
+			h.audit(1000, Lent, limit-10, soloTTL)
+		}, keptRule},
+		{"keeps out what was on its way", func(h *told) {
+			h.refund(20, h.call(0, Lent, 10).named("a").fails(stint.OutcomeUnknown))
+			h.audit(1000, Lent, limit-10, soloTTL)
+		}, spentRule},
+		{"may have given back", func(h *told) {
+			o := h.refund(200, h.call(0, Lent, 10).named("a").allowed(50))
+			o.Answer = nil
+			h.audit(1000, Lent, limit, soloTTL)
+			h.audit(1000, Lent, limit-10, soloTTL)
+		}, ""},
+		{"that was refused gives back nothing", func(h *told) {
+			o := h.refund(200, h.call(0, Lent, 10).named("a").allowed(50))
+			o.Answer.Decisions, o.Answer.Allowed = nil, false
+			o.fails(stint.NoMutation)
+			h.audit(1000, Lent, limit, soloTTL)
+		}, keptRule},
+		{"does not last", func(h *told) {
+			h.refund(200, h.call(0, Lent, 10).named("a").fails(stint.OutcomeUnknown))
+			h.call(400, Lent, 10).named("a").allowed(50)
+		}, "what was refunded stays so"},
+		{"makes room for others", func(h *told) {
+			h.refund(200, h.call(0, Lent, 60).named("a").allowed(0))
+			h.call(400, Lent, 60).named("b").allowed(0)
+			h.audit(1000, Lent, 0, soloTTL)
+		}, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			h := tell(t)
+			c.tell(h)
+			h.want(c.broken)
+		})
+	}
+}
+
 // Sums alone do not show these.
 func TestOrder(t *testing.T) {
 	t.Run("a denial while there was room", func(t *testing.T) {

@@ -23,8 +23,12 @@ type admission struct {
 // operation without an id.
 type identity struct {
 	attempts   []*Operation
+	refunds    []*Operation
 	executions []execution
 }
+
+// operations lists everything that was done under the id.
+func (i *identity) operations() []*Operation { return slices.Concat(i.attempts, i.refunds) }
 
 // identities sorts the takes of a history by their ids.
 func identities(h *History, e eras) []*identity {
@@ -40,8 +44,13 @@ func identities(h *History, e eras) []*identity {
 			all = append(all, i)
 			named[o.ID] = i
 		}
-		i.attempts = append(i.attempts, o)
+		if o.Refund {
+			i.refunds = append(i.refunds, o)
+		} else {
+			i.attempts = append(i.attempts, o)
+		}
 	}
+	all = slices.DeleteFunc(all, func(i *identity) bool { return len(i.attempts) == 0 })
 	for _, i := range all {
 		i.findExecutions(e)
 	}
@@ -85,13 +94,28 @@ func (c *check) checkIdentity(i *identity) {
 				len(inside), eras, a.Number, a.Process, b.Number, b.Process)
 		}
 	})
+	for _, refund := range i.refunds {
+		for _, o := range i.attempts {
+			if refund.refunded() && o.admitted() && o.Called > refund.Answer.Returned && whole(c.eras.of(refund.Called, o.Answer.Returned)) {
+				c.fail("what was refunded stays so", i.attempts[0].ID, "call %d of process %d was admitted after call %d of process %d refunded it",
+					o.Number, o.Process, refund.Number, refund.Process)
+			}
+		}
+	}
 }
+
+// whole reports whether something lies in one era.
+func whole(s span) bool { return s.first == s.last }
+
+// returned reports whether what was spent under i was given back, whatever it
+// was: a refund that was answered also keeps out what is still on its way.
+func (i *identity) returned() bool { return slices.ContainsFunc(i.refunds, (*Operation).refunded) }
 
 // uncertain reports whether something may have been spent under i beyond what
 // the executions say. An unknown outcome is resolved by an answer to an attempt
 // that began after the unknown one could run no more.
 func (i *identity) uncertain() bool {
-	if len(i.executions) > 0 {
+	if len(i.executions) > 0 || i.returned() {
 		return false // the record answers every other attempt
 	}
 	for _, o := range i.attempts {

@@ -31,7 +31,8 @@ type Call struct {
 	Process  int      `json:"process"`
 	Number   int      `json:"number"` // within the process
 	Peek     bool     `json:"peek,omitempty"`
-	ID       string   `json:"id,omitempty"` // the evaluation id; empty: none
+	Refund   bool     `json:"refund,omitempty"` // of what was spent under ID
+	ID       string   `json:"id,omitempty"`     // the evaluation id; empty: none
 	Clock    string   `json:"clock"`
 	Now      int64    `json:"now"`      // the caller's clock, epoch ms
 	Called   int64    `json:"called"`   // the machine's clock, epoch µs
@@ -222,15 +223,18 @@ func (o *Operation) end() int64 {
 // deadlineSlack, µs, covers the rounding of deadlines to the server's whole ms.
 const deadlineSlack = 5_000
 
+// takes reports whether the operation is there to spend.
+func (o *Operation) takes() bool { return !o.Peek && !o.Refund }
+
 // admitted reports whether the operation was told that it spent.
 func (o *Operation) admitted() bool {
-	return !o.Peek && o.Answer != nil && o.Answer.Allowed
+	return o.takes() && o.Answer != nil && o.Answer.Allowed
 }
 
 // denied reports whether the operation was told that it was decided and spent
 // nothing.
 func (o *Operation) denied() bool {
-	return !o.Peek && o.Answer != nil && o.Answer.Reason == "" && !o.Answer.Allowed
+	return o.takes() && o.Answer != nil && o.Answer.Reason == "" && !o.Answer.Allowed
 }
 
 // replayed reports whether the answer is an earlier attempt's.
@@ -238,7 +242,11 @@ func (o *Operation) replayed() bool {
 	return o.Answer != nil && len(o.Answer.Decisions) > 0 && o.Answer.Decisions[0].Replayed
 }
 
-// unknown reports whether the caller cannot tell if something was spent.
+// refunded reports whether the operation was told that it gave back.
+func (o *Operation) refunded() bool { return o.Refund && o.Answer != nil && o.Answer.Reason == "" }
+
+// unknown reports whether the caller cannot tell if something was spent, or
+// given back.
 func (o *Operation) unknown() bool {
 	return !o.Peek && (o.Answer == nil || o.Answer.Reason.Kind() == stint.Indeterminate && o.Answer.Reason != "")
 }

@@ -1,6 +1,10 @@
 package chaos
 
-import "github.com/stintlimit/stint"
+import (
+	"slices"
+
+	"github.com/stintlimit/stint"
+)
 
 // everlasting is the least window, ms, that a run does not see the end of: a
 // counter of one holds the sum of all that was spent on it.
@@ -23,7 +27,7 @@ func accounts(all []*identity) map[string]*account {
 	list := map[string]*account{}
 	for _, i := range all {
 		seen := map[string]bool{}
-		for _, o := range i.attempts {
+		for _, o := range i.operations() {
 			for _, charge := range o.Charges {
 				a := list[charge.Counter]
 				if a == nil {
@@ -49,15 +53,19 @@ func (a *account) comparable(audit *Audit, e eras) bool {
 }
 
 // checkLedger: the counter holds the sum of what was admitted, each id once;
-// what ended unknown and was not resolved may or may not be there; what ended
-// in any other way is not.
+// what ended unknown and was not resolved may or may not be there, and what was
+// refunded with an unknown outcome neither; what was refunded, and what ended in
+// any other way, is not.
 func (c *check) checkLedger(a *account, audit *Audit, p *stint.Policy) {
 	var definite, perhaps int64
 	for _, i := range a.identities {
 		cost := i.attempts[0].cost(audit.Counter)
-		definite += cost * int64(len(i.executions))
-		if i.uncertain() {
+		switch {
+		case i.returned():
+		case i.uncertain() || len(i.executions) > 0 && slices.ContainsFunc(i.refunds, (*Operation).unknown):
 			perhaps += cost
+		default:
+			definite += cost * int64(len(i.executions))
 		}
 	}
 	spent := p.Terms()[0].Quota - audit.Remaining

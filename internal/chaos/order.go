@@ -36,12 +36,13 @@ func (s ledgerState) spend(cost int64, id string) ledgerState {
 // checkOrder: one order of all that was asked of a counter, inside the times
 // of asking and answering, explains every answer. It sees what sums do not: a
 // denial while there was room, a remainder that was never true. Counters that
-// share groups with others have no order of their own and are left out.
+// share groups with others have no order of their own and are left out, and
+// so are those that something was given back to.
 func (c *check) checkOrder(a *account, audit *Audit, p *stint.Policy) {
 	var history []porcupine.Operation
 	for _, i := range a.identities {
-		for _, o := range i.attempts {
-			if len(o.Charges) != 1 {
+		for _, o := range i.operations() {
+			if len(o.Charges) != 1 || o.Refund {
 				return
 			}
 			if o.Answer != nil && o.Answer.Reason != "" && !o.unknown() {

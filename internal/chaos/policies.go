@@ -7,12 +7,14 @@ import (
 	"github.com/stintlimit/stint"
 )
 
-// The policies of a run. Those of the first four hold sums for ever.
+// The policies of a run. Those of the first six hold sums for ever.
 const (
 	Solo    = "solo"   // charged alone, so that its answers have one order
 	Joint   = "joint"  // charged beside others
 	Scarce  = "scarce" // soon spent, so that its groups are denied
 	Plain   = "plain"  // without deduplication
+	Lent    = "lent"   // often refunded
+	Owed    = "owed"   // charged and refunded beside Lent
 	Fixed   = "fixed"
 	Sliding = "sliding"
 	Bucket  = "bucket"
@@ -31,6 +33,8 @@ func Policies() []stint.Policy {
 		{ID: Joint, Limits: []stint.Limit{stint.FixedWindow{Limit: 400, Window: stint.MaxDuration}}},
 		{ID: Scarce, Limits: []stint.Limit{stint.FixedWindow{Limit: 40, Window: stint.MaxDuration}}},
 		{ID: Plain, Limits: []stint.Limit{stint.FixedWindow{Limit: 150, Window: stint.MaxDuration}}},
+		{ID: Lent, Limits: []stint.Limit{stint.FixedWindow{Limit: 60, Window: stint.MaxDuration}}},
+		{ID: Owed, Limits: []stint.Limit{stint.FixedWindow{Limit: 60, Window: stint.MaxDuration}}},
 		{ID: Fixed, Limits: []stint.Limit{stint.FixedWindow{Limit: 20, Window: 500 * time.Millisecond}}},
 		{ID: Sliding, Limits: []stint.Limit{stint.SlidingCounter{Limit: 20, Window: 500 * time.Millisecond}}},
 		{ID: Bucket, Limits: []stint.Limit{stint.TokenBucket{Capacity: 20, Refill: 5, Every: 150 * time.Millisecond}}},

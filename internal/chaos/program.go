@@ -27,8 +27,8 @@ type Program struct {
 }
 
 // Settle is how long after its generation, or after Until, the last attempt of
-// a call may still run.
-func (p *Program) Settle() time.Duration { return p.Repeat + time.Second }
+// a call, and of its refund, may still run.
+func (p *Program) Settle() time.Duration { return 2*p.Repeat + time.Second }
 
 // caller is one goroutine of a program.
 type caller struct {
@@ -68,7 +68,11 @@ func (p *Program) Run(ctx context.Context, store stint.Store, r *Recorder) error
 func (c *caller) run(ctx context.Context) {
 	wait(ctx, time.Until(time.UnixMicro(c.Start)))
 	for time.Now().UnixMicro() < c.Until && ctx.Err() == nil {
-		c.carryOut(ctx, c.choose())
+		o := c.choose()
+		c.carryOut(ctx, o)
+		if o.refund = o.lent && c.rng.IntN(4) > 0; o.refund {
+			c.carryOut(ctx, o)
+		}
 		wait(ctx, c.Pause/2+time.Duration(c.rng.Int64N(int64(c.Pause))))
 	}
 }
@@ -86,6 +90,8 @@ func wait(ctx context.Context, d time.Duration) {
 // order is a call that is yet to be made.
 type order struct {
 	peek     bool
+	lent     bool // refund it afterwards
+	refund   bool
 	id       string
 	requests []stint.Request
 }
@@ -129,10 +135,16 @@ func draw(rng *rand.Rand, since int64) order {
 	case n < 42:
 		o.id = ""
 		o.requests = []stint.Request{one(Plain, young, 10)}
-	case n < 70:
+	case n < 66:
 		short := []string{Fixed, Sliding, Bucket, Several}
 		o.requests = []stint.Request{one(short[rng.IntN(len(short))], old, 5)}
-	case n < 82:
+	case n < 78:
+		o.id, o.lent = "yes", true
+		o.requests = []stint.Request{one(Lent, young, 10)}
+		if rng.IntN(2) == 0 {
+			o.requests = append(o.requests, one(Owed, young, 10))
+		}
+	case n < 85:
 		o.requests = []stint.Request{one(Joint, young, 5), one(Scarce, young, 5)}
 	case n < 95:
 		o.requests = []stint.Request{one(Joint, young, 5), one(Fixed, young, 5), one(Bucket, young, 3), one(Sliding, young, 3)}
@@ -175,7 +187,7 @@ func (c *caller) attempt(ctx context.Context, o order) (Answer, time.Time) {
 	deadline := called.Add(40*time.Millisecond + time.Duration(c.rng.Int64N(int64(360*time.Millisecond))))
 	c.now = called.Add(drift(c.Seed, c.Process, time.Duration(called.UnixMicro()-c.Start)*time.Microsecond, c.Far))
 	call := Call{
-		Process: c.Process, Number: c.next(), Peek: o.peek, ID: o.id, Clock: c.Clock,
+		Process: c.Process, Number: c.next(), Peek: o.peek, Refund: o.refund, ID: o.id, Clock: c.Clock,
 		Now: c.now.UnixMilli(), Called: called.UnixMicro(), Deadline: deadline.UnixMicro(),
 	}
 	for _, r := range o.requests {
@@ -197,6 +209,8 @@ func (c *caller) ask(ctx context.Context, o order) Answer {
 	switch {
 	case o.peek:
 		v, err = c.limiter.PeekGroup(ctx, o.requests)
+	case o.refund:
+		v, err = c.limiter.Refund(ctx, stint.NewEvaluationID("chaos", o.id), o.requests)
 	case o.id == "" && len(o.requests) == 1:
 		var d stint.Decision
 		if d, err = c.limiter.Evaluate(ctx, o.requests[0]); err == nil {
@@ -235,7 +249,7 @@ func (p *Program) Counters() []Counter {
 	for generation := range int64(length/generationLength) + 1 {
 		end := min(length, time.Duration(generation+1)*generationLength) + p.Settle()
 		for n := range subjects {
-			for _, id := range []string{Solo, Joint, Scarce, Plain, Fixed, Bucket, Sliding} {
+			for _, id := range []string{Solo, Joint, Scarce, Plain, Lent, Owed, Fixed, Bucket, Sliding} {
 				list = append(list, Counter{Policy: id, Subject: Subject(fresh(generation, n)), Settled: end})
 			}
 		}

@@ -62,7 +62,7 @@ func TestAProgramOnAGoodStoreIsGreen(t *testing.T) {
 			t.Fatal(err)
 		}
 		report := Check(h, frozen(t))
-		if len(report.Violations) > 0 || report.Compared == 0 || report.Ordered == 0 || report.Resolved == 0 || report.Outcomes["replayed"] == 0 {
+		if len(report.Violations) > 0 || report.Compared == 0 || report.Ordered == 0 || report.Resolved == 0 || report.Outcomes["replayed"] == 0 || report.Outcomes["refunded"] == 0 {
 			t.Errorf("%v", report)
 		}
 	})
