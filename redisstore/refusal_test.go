@@ -128,8 +128,8 @@ var refusals = map[string]refusal{
 	"LOADING": {
 		args: []string{"--enable-debug-command", "yes", "--loading-process-events-interval-bytes", "1024"},
 		begin: several(doing("debug", "populate", 5000, "other", 100), config("key-load-delay", 2000),
-			inBackground("debug", "reload"), replies("loading:1", "info", "persistence")),
-		end:  several(config("key-load-delay", 0), replies("loading:0", "info", "persistence")),
+			inBackground("debug", "reload"), replies("\nloading:1", "info", "persistence")),
+		end:  several(config("key-load-delay", 0), replies("\nloading:0", "info", "persistence")),
 		says: "LOADING Redis is loading", proves: stint.NoMutation,
 	},
 	"BUSY": {
