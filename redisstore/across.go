@@ -132,6 +132,9 @@ func (c *cluster) takeInOrder(ctx context.Context, n int, parts []part, seen []s
 		if undone := c.giveBack(back, taken); undone != nil {
 			return stint.Verdict{}, &stint.Error{Reason: stint.OutcomeUnknown, Cause: fmt.Errorf("a part of the group could not be given back: %w", undone)}
 		}
+		if stint.ReasonOf(err) == stint.OutcomeUnknown {
+			return stint.Verdict{}, &stint.Error{Reason: stint.NoMutation, Cause: fmt.Errorf("what may have been taken was given back: %w", err)}
+		}
 		if err != nil {
 			return stint.Verdict{}, err
 		}

@@ -134,6 +134,33 @@ func TestWhatCannotBeGivenBackIsIndeterminate(t *testing.T) {
 	wantProved(t, <-done, stint.OutcomeUnknown, "could not be given back")
 }
 
+// The second slot's server hangs until the group's time is over, so that nobody
+// knows what became of that part; giving both back makes it known.
+func TestWhatIsInDoubtAndGivenBackIsKnownToBeUnspent(t *testing.T) {
+	nodes, s := clustered(t, 3, 0)
+	p := newPair(t, s, "in doubt")
+	second := serverAt(t, nodes, ownerOf(t, s, p.parts[1].slot))
+	ctx, cl, who := context.Background(), s.topology.(*cluster), p.whole.Charge(0).Subject
+	seen, err := cl.each(ctx, peeks(p.parts))
+	if err != nil {
+		t.Fatal(err)
+	}
+	second.Pause()
+	done := make(chan error)
+	go func() { // in less than the Cluster takes to miss a node
+		p.parts[1].group.Deadline = time.Now().Add(300 * time.Millisecond)
+		_, err := cl.takeInOrder(ctx, 2, p.parts, seen)
+		done <- err
+	}()
+	eventually(t, "the first slot is charged", func() bool { return left(t, s, p.wide, who) == 999 })
+	eventually(t, "and given back, the second being in doubt", func() bool { return left(t, s, p.wide, who) == 1000 })
+	second.Resume()
+	wantProved(t, <-done, stint.NoMutation, "given back")
+	if wide, narrow := left(t, s, p.wide, who), left(t, s, p.narrow.Policy, p.narrow.Subject); wide != 1000 || narrow != 1 {
+		t.Errorf("%d and %d left, want 1000 and 1", wide, narrow)
+	}
+}
+
 // While the keys of a slot are on two nodes, what needs more than one of them
 // is not decided and not spent; once they are together again, it is.
 func TestWhatNeedsARecordWaitsForAMovingSlot(t *testing.T) {
