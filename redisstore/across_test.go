@@ -137,7 +137,11 @@ func TestWhatCannotBeGivenBackIsIndeterminate(t *testing.T) {
 // The second slot's server hangs until the group's time is over, so that nobody
 // knows what became of that part; giving both back makes it known.
 func TestWhatIsInDoubtAndGivenBackIsKnownToBeUnspent(t *testing.T) {
-	nodes, s := clustered(t, 3, 0)
+	nodes := redistest.StartCluster(t, 3, 0, time.Second)
+	c := patient(nodes[0].Addr())
+	c.Cluster, c.Clock = true, ServerClock
+	c.Senders = 1 // whose connection is there before the server hangs
+	s := open(t, c)
 	p := newPair(t, s, "in doubt")
 	second := serverAt(t, nodes, ownerOf(t, s, p.parts[1].slot))
 	ctx, cl, who := context.Background(), s.topology.(*cluster), p.whole.Charge(0).Subject
