@@ -3,6 +3,7 @@
 package redisstore
 
 import (
+	"sync"
 	"testing"
 	"time"
 
@@ -74,10 +75,11 @@ func (n *nemesis) choose(step chaos.Step) int {
 	case chaos.KillServer, chaos.StopServer, chaos.FlushData, chaos.FillMemory, chaos.FailOver, chaos.MoveSlot:
 		r.settle(n.T)
 	}
-	primaries := r.primaries()
-	if len(primaries) == 0 {
-		n.Fatal("there is no primary")
-	}
+	var primaries []int
+	await(n.T, "there is a primary", func() bool {
+		primaries = r.primaries()
+		return len(primaries) > 0
+	}, new(sync.Mutex))
 	return primaries[step.Dice%uint64(len(primaries))]
 }
 
