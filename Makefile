@@ -52,7 +52,9 @@ valkey: deps ## the tests that ask a server, on Valkey in place of Redis
 	./scripts/on-valkey $(GO) test -race -short -count=1 -timeout 5m -skip 'TLS|Sentinel|Chaos' ./redisstore/... ./cmd/stint/internal/doctor/...
 
 .PHONY: lint
-lint: ## golangci-lint, as .golangci.yml says
+lint: ## golangci-lint, as .golangci.yml says, and that every go.mod is tidy
+	$(GO) mod tidy -diff
+	cd bench && $(GO) mod tidy -diff
 	$(TOOL) golangci-lint run ./...
 	cd bench && $(TOOL) golangci-lint run --config ../.golangci.yml ./...
 
