@@ -33,7 +33,7 @@ const (
 	CostInvalid        Reason = "COST_INVALID"            // a cost below 1 or above MaximumCost, a group of the wrong size, or a refund without an id
 	EvaluationMismatch Reason = "EVALUATION_MISMATCH"     // an evaluation id repeated with other counters or costs, or spent on after its refund
 	StateIncompatible  Reason = "STATE_INCOMPATIBLE"      // stored state of a foreign type, or damaged
-	AdmissionRejected  Reason = "ADMISSION_REJECTED"      // deadline past, queue full, or a bound on subjects or records reached
+	AdmissionRejected  Reason = "ADMISSION_REJECTED"      // deadline past, queue full, breaker open, or a bound on subjects or records reached
 	BeforeSend         Reason = "UNAVAILABLE_BEFORE_SEND" // no connection, or expired before the last byte was written
 	NoMutation         Reason = "NO_MUTATION_CONFIRMED"   // the server's answer proves that nothing changed
 	ClockUnsafe        Reason = "CLOCK_UNSAFE"            // a clock stands outside the bounds of the policy or the store
