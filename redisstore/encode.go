@@ -27,6 +27,7 @@ type batch struct {
 	script *script
 	asking bool // the slot is on its way to this node
 	keys   []string
+	record string // the last of keys, if it is a session record
 	blob   []byte
 	groups []*stint.Group
 }
@@ -71,11 +72,11 @@ func (b *batch) seal() {
 	copy(b.blob[hashAt:headSize], h.Sum(sum[:0]))
 }
 
-func (b *batch) session() byte { return b.blob[sessionAt] }
-
 // recordAlways makes the batch write its session record even if it spends
 // nothing, so that whatever this sender sent before is refused from then on.
 func (b *batch) recordAlways() { b.blob[sessionAt] = sessionAlways }
+
+func (b *batch) recordsAlways() bool { return b.blob[sessionAt] == sessionAlways }
 
 // margins returns how long a state must outlive its usefulness, and how much
 // longer it is kept, so that most writes need not renew the TTL.
@@ -158,7 +159,7 @@ func (e *encoder) encode(groups []*stint.Group, fences []int64, sessionKey strin
 	if sessionKey != "" {
 		session = sessionIfDue
 	}
-	b := &batch{groups: groups, blob: e.head(make([]byte, 0, 256), session, sequence, recordTTL)}
+	b := &batch{groups: groups, record: sessionKey, blob: e.head(make([]byte, 0, 256), session, sequence, recordTTL)}
 	if tight(groups) {
 		e.encodeSingle(b, fences)
 	} else {

@@ -156,7 +156,8 @@ func TestAfterALostReplyAServerThatIsGoneLeavesItUnknown(t *testing.T) {
 // What arrives late was either answered before or is behind its fence.
 func TestADelayedAttemptSpendsNothing(t *testing.T) {
 	t.Run("after its resend", func(t *testing.T) {
-		w := newFaultyWire(t, 200*time.Millisecond)
+		t.Parallel()
+		w := newFaultyWire(t, 800*time.Millisecond)
 		w.warm(w.tracked)
 		w.proxy.Next(redistest.HoldCommand, "evalsha")
 		w.want(w.take(w.tracked, 20*time.Second), "")
@@ -165,7 +166,8 @@ func TestADelayedAttemptSpendsNothing(t *testing.T) {
 		w.wantSpent(w.tracked, 2)
 	})
 	t.Run("after a newer batch of its sender", func(t *testing.T) {
-		w := newFaultyWire(t, 200*time.Millisecond)
+		t.Parallel()
+		w := newFaultyWire(t, 800*time.Millisecond)
 		w.warm(w.tracked)
 		w.proxy.Next(redistest.HoldCommand, "evalsha")
 		w.proxy.Next(redistest.HoldCommand, "evalsha")
@@ -175,7 +177,8 @@ func TestADelayedAttemptSpendsNothing(t *testing.T) {
 		w.wantSpent(w.tracked, 2)
 	})
 	t.Run("after a newer batch that was denied", func(t *testing.T) {
-		w := newFaultyWire(t, 200*time.Millisecond)
+		t.Parallel()
+		w := newFaultyWire(t, 800*time.Millisecond)
 		w.warm(w.tracked)
 		w.proxy.Next(redistest.HoldCommand, "evalsha")
 		w.proxy.Next(redistest.HoldCommand, "evalsha")
@@ -187,8 +190,26 @@ func TestADelayedAttemptSpendsNothing(t *testing.T) {
 		w.proxy.Release()
 		w.wantSpent(w.tracked, 1)
 	})
+	t.Run("after a newer batch of its slot, others having come between", func(t *testing.T) {
+		t.Parallel()
+		w := newFaultyWire(t, 800*time.Millisecond)
+		w.store.topology.(standalone).senders[0].clustered = true
+		w.warm(w.tracked)
+		w.proxy.Next(redistest.HoldCommand, "evalsha")
+		w.proxy.Next(redistest.HoldCommand, "evalsha")
+		w.want(w.take(w.tracked, 20*time.Second), stint.OutcomeUnknown)
+		elsewhere := group(stint.Take, stint.EvaluationID{}, epoch, stint.Charge{Policy: w.tracked, Subject: subject("b"), Cost: 1})
+		decide(t, w.store, elsewhere)
+		refused := group(stint.Take, stint.EvaluationID{}, epoch, stint.Charge{Policy: w.tracked, Subject: subject("a"), Cost: 10})
+		if d := decide(t, w.store, refused); d.Outcome != stint.Denied {
+			t.Fatalf("got %v, want denied", d.Outcome)
+		}
+		w.proxy.Release()
+		w.wantSpent(w.tracked, 1)
+	})
 	for _, kind := range []string{"tracked", "plain"} {
 		t.Run("after its deadline, "+kind, func(t *testing.T) {
+			t.Parallel()
 			w := newFaultyWire(t, time.Second)
 			p := map[string]*stint.Policy{"tracked": w.tracked, "plain": w.plain}[kind]
 			w.warm(p)

@@ -32,9 +32,9 @@ type sender struct {
 	clustered  bool   // it has one in each slot
 	sequence   int64  // of the newest batch
 
-	// doubt: something that this sender sent may still run. The next batch
-	// with a session writes its record whatever it answers.
-	doubt bool
+	// doubt holds the records whose batches may still run: the next batch
+	// writes such a record whatever it answers.
+	doubt map[string]bool
 }
 
 func newSender(c Config, e *encoder, clock *serverClock, w *wire) *sender {
@@ -44,7 +44,7 @@ func newSender(c Config, e *encoder, clock *serverClock, w *wire) *sender {
 	id := make([]byte, 32)
 	_, _ = rand.Read(id) // never fails
 	s := &sender{
-		wire: w, encoder: e, clock: clock, timeout: c.CommandTimeout,
+		wire: w, encoder: e, clock: clock, timeout: c.CommandTimeout, doubt: map[string]bool{},
 		prefix: c.Prefix, id: base64.RawURLEncoding.EncodeToString(id), clustered: c.Cluster,
 	}
 	s.client = newClient(c, w, clock)
@@ -145,8 +145,10 @@ func (s *sender) executeOnce(groups []*stint.Group, latest time.Time, by manner)
 	if first == nil {
 		return answers
 	}
-	s.doubt = s.doubt || first.Reason == stint.OutcomeUnknown
-	if !first.lost || b.session() == sessionOff {
+	if first.Reason == stint.OutcomeUnknown && b.record != "" {
+		s.doubt[b.record] = true
+	}
+	if !first.lost || b.record == "" {
 		return all(groups, first.Error)
 	}
 	b.recordAlways()
@@ -198,7 +200,7 @@ func (s *sender) prepare(groups []*stint.Group, latest time.Time, by manner) (*b
 	s.sequence++
 	b := s.encoder.encode(groups, fences, session, s.sequence, ttl)
 	b.asking = by.asking
-	if s.doubt && session != "" {
+	if s.doubt[session] {
 		b.recordAlways()
 	}
 	return b, nil
@@ -300,8 +302,8 @@ func (s *sender) receive(b *batch, reply string) ([]answer, *failure) {
 	if err != nil {
 		return nil, lostReply(err)
 	}
-	if b.session() == sessionAlways {
-		s.doubt = false
+	if b.recordsAlways() {
+		delete(s.doubt, b.record)
 	}
 	return answers, nil
 }
