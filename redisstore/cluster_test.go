@@ -234,3 +234,44 @@ func TestAClusterHealsAfterItsPrimaryDied(t *testing.T) {
 		}
 	}
 }
+
+// Slots move under load, key by key as an operator moves them: no single charge
+// sees an error, and each counter holds what was admitted.
+func TestSlotsMoveUnderLoadWithoutAnError(t *testing.T) {
+	nodes, s := clustered(t, 3, 0)
+	p := policy(t, stint.Policy{ID: "p", Limits: []stint.Limit{stint.FixedWindow{Limit: 1 << 40, Window: 100 * 24 * time.Hour}}})
+	const subjects = 200
+	var admitted [subjects]atomic.Int64
+	var callers sync.WaitGroup
+	done := make(chan struct{})
+	for c := range 8 {
+		callers.Go(func() {
+			for i := c; ; i++ {
+				select {
+				case <-done:
+					return
+				default:
+				}
+				g := group(stint.Take, stint.EvaluationID{}, 0, stint.Charge{Policy: p, Subject: named(i % subjects), Cost: 1})
+				g.Deadline = time.Now().Add(5 * time.Second)
+				if v, err := s.Decide(context.Background(), g); err != nil || !v.Allowed {
+					t.Errorf("subject %d: %v, %v", i%subjects, v.Allowed, err)
+					return
+				}
+				admitted[i%subjects].Add(1)
+			}
+		})
+	}
+	ids := []string{nodes[0].CLI("cluster", "myid"), nodes[1].CLI("cluster", "myid")}
+	for i := range 2 {
+		nodes[0].CLI("--cluster", "reshard", nodes[0].Addr(), "--cluster-from", ids[i], "--cluster-to", ids[1-i],
+			"--cluster-slots", "800", "--cluster-yes")
+	}
+	close(done)
+	callers.Wait()
+	for i := range subjects {
+		if got := 1<<40 - left(t, s, p, named(i)); got != admitted[i].Load() {
+			t.Errorf("subject %d: %d spent, %d admitted", i, got, admitted[i].Load())
+		}
+	}
+}
