@@ -28,7 +28,7 @@ func theMemoryOfAKey(t *testing.T) {
 	const most = 250 // bytes
 	server := redistest.Start(t)
 	admin := client(t, server)
-	s := open(t, redisstore.Config{Addresses: []string{server.Addr()}, Senders: senders})
+	s := open(t, redisstore.Config{Addresses: []string{server.Addr()}, Senders: senders, CommandTimeout: forAll})
 	for name, limit := range map[string]func(int64) stint.Limit{
 		"fixed window":    func(n int64) stint.Limit { return stint.FixedWindow{Limit: n, Window: time.Minute} },
 		"sliding counter": func(n int64) stint.Limit { return stint.SlidingCounter{Limit: n, Window: time.Minute} },
@@ -58,7 +58,7 @@ func theMemoryOfAKey(t *testing.T) {
 func keysLeaveByThemselves(t *testing.T) {
 	server := redistest.Start(t)
 	admin := client(t, server)
-	s := open(t, redisstore.Config{Addresses: []string{server.Addr()}, Senders: senders})
+	s := open(t, redisstore.Config{Addresses: []string{server.Addr()}, Senders: senders, CommandTimeout: forAll})
 	for _, limit := range []stint.Limit{
 		stint.FixedWindow{Limit: million, Window: time.Second},
 		stint.SlidingCounter{Limit: million, Window: time.Second},

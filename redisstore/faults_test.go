@@ -69,10 +69,12 @@ func aServerThatNeverAnswers(t *testing.T) {
 			before := measure()
 			late := watch()
 			openLoop(l, results, aSecond)
-			bound := budget + slack + late()
+			machine := late()
 
-			seen := tally(t, results, bound)
-			t.Logf("%v; the machine itself was up to %v late", seen, bound-budget-slack)
+			// Two things that are due may both be late: the end of the wait,
+			// and the caller that is told.
+			seen := tally(t, results, budget+slack+2*machine)
+			t.Logf("%v; the machine itself was up to %v late", seen, machine)
 			if seen.reasons[""] != 0 {
 				t.Errorf("%d calls were decided", seen.reasons[""])
 			}
