@@ -74,16 +74,22 @@ func TestABatchIsItsGroupsInOrder(t *testing.T) {
 				}
 				groups = append(groups, &g)
 			}
-			answers := s.execute(groups, time.Now().Add(20*time.Second), manner{})
-			for i, g := range groups {
-				want, wantErr := oracle.Decide(context.Background(), *g)
-				if stint.ReasonOf(answers[i].err) != stint.ReasonOf(wantErr) {
-					t.Fatalf("seed %d, step %d, group %d: %v, want %v", seed, step, i, answers[i].err, wantErr)
-				}
-				if diff := cmp.Diff(want, answers[i].verdict, cmp.AllowUnexported(stint.Verdict{}, stint.Decision{}), cmpopts.EquateEmpty()); diff != "" {
-					t.Fatalf("seed %d, step %d, group %d (-memory +batch):\n%s", seed, step, i, diff)
-				}
-			}
+			wantAsMemory(t, oracle, groups, s.execute(groups, time.Now().Add(20*time.Second), manner{}), seed, step)
+		}
+	}
+}
+
+// wantAsMemory holds a batch's answers to what the memory store says to its
+// groups, one after another.
+func wantAsMemory(t *testing.T, oracle stint.Store, groups []*stint.Group, answers []answer, seed uint64, step int) {
+	t.Helper()
+	for i, g := range groups {
+		want, wantErr := oracle.Decide(context.Background(), *g)
+		if stint.ReasonOf(answers[i].err) != stint.ReasonOf(wantErr) {
+			t.Fatalf("seed %d, step %d, group %d: %v, want %v", seed, step, i, answers[i].err, wantErr)
+		}
+		if diff := cmp.Diff(want, answers[i].verdict, cmp.AllowUnexported(stint.Verdict{}, stint.Decision{}), cmpopts.EquateEmpty()); diff != "" {
+			t.Fatalf("seed %d, step %d, group %d (-memory +batch):\n%s", seed, step, i, diff)
 		}
 	}
 }

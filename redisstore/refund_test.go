@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/stintlimit/stint"
@@ -221,16 +220,7 @@ func TestABatchWithRefundsIsItsGroupsInOrder(t *testing.T) {
 				}
 				groups = append(groups, &g)
 			}
-			answers := evaluated(t, admin, groups)
-			for i, g := range groups {
-				want, wantErr := oracle.Decide(context.Background(), *g)
-				if stint.ReasonOf(answers[i].err) != stint.ReasonOf(wantErr) {
-					t.Fatalf("seed %d, step %d, group %d: %v, want %v", seed, step, i, answers[i].err, wantErr)
-				}
-				if diff := cmp.Diff(want, answers[i].verdict, cmp.AllowUnexported(stint.Verdict{}, stint.Decision{}), cmpopts.EquateEmpty()); diff != "" {
-					t.Fatalf("seed %d, step %d, group %d (-memory +batch):\n%s", seed, step, i, diff)
-				}
-			}
+			wantAsMemory(t, oracle, groups, evaluated(t, admin, groups), seed, step)
 		}
 	}
 }
