@@ -12,12 +12,15 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -71,14 +74,37 @@ func (s *Server) port() string {
 	return port
 }
 
+// ports are those of servers: from 10,000, and 10,000 above each, for the bus
+// of a Cluster, below those that systems give to outgoing connections. One of
+// those would take the place of a server that is down for a moment.
+const firstPort, ports = 10_000, 10_000
+
+// nextPort starts anywhere, so that test binaries that run at the same time
+// seldom try the same, and one binary tries none twice.
+var nextPort = func() *atomic.Int64 {
+	n := &atomic.Int64{}
+	n.Store(rand.Int64N(ports))
+	return n
+}()
+
 func freeAddress(t testing.TB) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	for range ports {
+		port := firstPort + int(nextPort.Add(1)%ports)
+		if isFree(port) && isFree(port+ports) {
+			return net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
+		}
 	}
-	defer l.Close()
-	return l.Addr().String()
+	t.Fatalf("no free port from %d to %d", firstPort, firstPort+ports)
+	return ""
+}
+
+func isFree(port int) bool {
+	l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+	if err != nil {
+		return false
+	}
+	return l.Close() == nil
 }
 
 // Addr is "127.0.0.1:<port>"; it stays the same over restarts.
