@@ -12,8 +12,9 @@ import (
 	"github.com/stintlimit/stint/internal/redistest"
 )
 
-// nodeTimeout is how long a primary may be silent before it is voted out.
-const nodeTimeout = time.Second
+// nodeTimeout is how long a primary may be silent before it is voted out: longer
+// than a busy machine keeps a process waiting.
+const nodeTimeout = 2 * time.Second
 
 // sixNodes is a Cluster whose nodes tell clients to come through the weather.
 func sixNodes(t *testing.T, seed uint64) *rig {
@@ -57,7 +58,7 @@ func moveSlot(t *testing.T, s *rig, dice uint64, pause time.Duration) {
 		}
 		return reply
 	}
-	primaries := s.replicas.primaries()
+	primaries := s.replicas.primaries(t)
 	source := s.nodes[primaries[dice%uint64(len(primaries))]].server
 	target := s.nodes[primaries[(dice+1)%uint64(len(primaries))]].server
 	key := do(source, "randomkey")

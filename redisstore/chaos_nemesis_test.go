@@ -3,7 +3,6 @@
 package redisstore
 
 import (
-	"sync"
 	"testing"
 	"time"
 
@@ -75,11 +74,7 @@ func (n *nemesis) choose(step chaos.Step) int {
 	case chaos.KillServer, chaos.StopServer, chaos.FlushData, chaos.FillMemory, chaos.FailOver, chaos.MoveSlot:
 		r.settle(n.T)
 	}
-	var primaries []int
-	await(n.T, "there is a primary", func() bool {
-		primaries = r.primaries()
-		return len(primaries) > 0
-	}, new(sync.Mutex))
+	primaries := r.primaries(n.T)
 	return primaries[step.Dice%uint64(len(primaries))]
 }
 

@@ -3,6 +3,7 @@
 package redisstore
 
 import (
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -113,10 +114,19 @@ func (r *replicas) uncontested() bool {
 	return primaries == r.parts
 }
 
-// primaries lists the servers that were last seen as such.
-func (r *replicas) primaries() (list []int) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+// primaries waits until some are seen, and lists them.
+func (r *replicas) primaries(t *testing.T) (list []int) {
+	t.Helper()
+	r.await(t, "there is a primary", func() bool {
+		list = r.seenPrimaries()
+		return len(list) > 0
+	})
+	return list
+}
+
+// seenPrimaries lists the servers that were last seen as such. The caller
+// holds mu.
+func (r *replicas) seenPrimaries() (list []int) {
 	for n, s := range r.seen {
 		if s.role == "master" && !r.dead[n] {
 			list = append(list, n)
@@ -129,7 +139,7 @@ func (r *replicas) primaries() (list []int) {
 func (r *replicas) settle(t *testing.T) {
 	t.Helper()
 	asked := time.Now().UnixMicro()
-	await(t, "every part has a primary, and every replica follows", func() bool {
+	r.await(t, "every part has a primary, and every replica follows", func() bool {
 		primaries := 0
 		for n, s := range r.seen {
 			if r.dead[n] || s.asked <= asked || !s.healthy {
@@ -140,7 +150,7 @@ func (r *replicas) settle(t *testing.T) {
 			}
 		}
 		return primaries == r.parts && len(r.open) == 0
-	}, &r.mu)
+	})
 }
 
 // replace kills a primary and, when a replica has taken over, starts it again.
@@ -152,7 +162,7 @@ func (r *replicas) replace(t *testing.T, n int) {
 	r.seen[n] = sighting{}
 	r.mu.Unlock()
 	asked := time.Now().UnixMicro()
-	await(t, "a replica takes over", func() bool {
+	r.await(t, "a replica takes over", func() bool {
 		primaries := 0
 		for _, s := range r.seen {
 			if s.role == "master" && s.asked > asked {
@@ -160,7 +170,7 @@ func (r *replicas) replace(t *testing.T, n int) {
 			}
 		}
 		return primaries == r.parts
-	}, &r.mu)
+	})
 	r.nodes[n].server.Restart()
 	r.rejoin(n)
 	r.mu.Lock()
@@ -183,22 +193,30 @@ func (r *replicas) takeOver(t *testing.T, dice uint64) {
 		t.Fatal("there is no replica")
 	}
 	replica := following[dice%uint64(len(following))]
-	await(t, "it may be asked for", func() bool { return r.hurry(replica) == nil }, new(sync.Mutex))
-	await(t, "the replica takes over", func() bool { return r.seen[replica].role == "master" }, &r.mu)
+	var asked time.Time // and again if it came to nothing: a takeover in good order is given up after 5 s
+	r.await(t, "the replica takes over", func() bool {
+		if r.seen[replica].role == "master" {
+			return true
+		}
+		if time.Since(asked) > 6*time.Second && r.hurry(replica) == nil {
+			asked = time.Now()
+		}
+		return false
+	})
 }
 
 // await polls until a condition, which mu guards, holds.
-func await(t *testing.T, what string, holds func() bool, mu *sync.Mutex) {
+func (r *replicas) await(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(settlePatience); ; linger(lookEvery) {
-		mu.Lock()
-		ok := holds()
-		mu.Unlock()
+		r.mu.Lock()
+		ok, seen := holds(), fmt.Sprintf("seen %+v, dead %v, takeovers %v", r.seen, r.dead, r.open)
+		r.mu.Unlock()
 		if ok {
 			return
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("never: %s", what)
+			t.Fatalf("never: %s: %s", what, seen)
 		}
 	}
 }

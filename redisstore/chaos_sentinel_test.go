@@ -45,7 +45,7 @@ func withSentinel(t *testing.T, seed uint64) *rig {
 	host, port := place(0)
 	do(sentinel, "sentinel", "remove", watchedName)
 	do(sentinel, "sentinel", "monitor", watchedName, host, port, "1")
-	do(sentinel, "sentinel", "set", watchedName, "down-after-milliseconds", "500", "failover-timeout", "3000")
+	do(sentinel, "sentinel", "set", watchedName, "down-after-milliseconds", "1500", "failover-timeout", "3000")
 	s.clients.Sentinel = sentinel.Addr()
 	s.direct = s.clients
 	s.replicas = &replicas{

@@ -38,6 +38,9 @@ type Report struct {
 	Violations []Violation
 }
 
+// Proved reports whether there was something to compare, to order and to repeat.
+func (r *Report) Proved() bool { return r.Compared > 0 && r.Ordered > 0 && r.Repeated > 0 }
+
 // Broken lists the rules that are broken.
 func (r *Report) Broken() []string {
 	rules := map[string]bool{}
