@@ -26,9 +26,14 @@ type Config struct {
 	// forwarding headers of others are replaced. Nil trusts nobody.
 	Trusted func(remoteAddr string) bool
 
-	// PrincipalHeader is removed from requests of peers that are not
-	// trusted: the upstream believes it because it comes from here.
-	PrincipalHeader string
+	// ClientIPHeader and PrincipalHeader are removed from requests of peers
+	// that are not trusted: the upstream believes them because they come
+	// from here.
+	ClientIPHeader, PrincipalHeader string
+
+	// APIKeyHeader is sent on as it came. A header that some upstreams take
+	// for it, because they read '_' as '-', is removed: nobody charged it.
+	APIKeyHeader string
 
 	// OnError is told of each request that the upstream did not answer.
 	OnError func(error)
@@ -59,10 +64,14 @@ func New(c Config) *Proxy {
 		ModifyResponse: mergeFields,
 		ErrorLog:       slog.NewLogLogger(c.Logger.Handler(), slog.LevelDebug),
 		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
+			restoreFields(w, r)
+			if isBodyBroken(r) { // no fault of the upstream
+				problem(w, http.StatusBadRequest, "The body of the request could not be read.")
+				return
+			}
 			if !errors.Is(err, context.Canceled) {
 				c.OnError(err)
 			}
-			restoreFields(w, r)
 			answer(w, err)
 		},
 	}}
@@ -71,7 +80,7 @@ func New(c Config) *Proxy {
 // ServeHTTP sends the request on. RateLimit fields that are set on the
 // response already are kept: see mergeFields.
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	p.reverse.ServeHTTP(w, rememberFields(w, r))
+	p.reverse.ServeHTTP(w, rememberFields(w, rememberBody(r)))
 }
 
 // Close closes idle connections to the upstream.
@@ -101,6 +110,10 @@ func answer(w http.ResponseWriter, err error) {
 	if errors.As(err, &timeout) && timeout.Timeout() {
 		status, detail = http.StatusGatewayTimeout, "The server behind this one did not answer in time."
 	}
+	problem(w, status, detail)
+}
+
+func problem(w http.ResponseWriter, status int, detail string) {
 	h := w.Header()
 	h.Set("Content-Type", "application/problem+json")
 	h.Set("Cache-Control", "no-store")
