@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// send writes a request as it stands, and reads the answer.
-func send(t *testing.T, address, text string) (*http.Response, string) {
+// sendText writes a request as it stands, and reads the answer.
+func sendText(t *testing.T, address, text string) (*http.Response, string) {
 	t.Helper()
 	conn, err := net.Dial("tcp", address)
 	if err != nil {
@@ -51,7 +51,7 @@ func TestAClientsBrokenBodyIsNoFaultOfTheUpstream(t *testing.T) {
 			front := behind(t, c, http.Header{"Ratelimit": {`"api";r=9`}}, func(_ http.ResponseWriter, r *http.Request) {
 				_, _ = io.Copy(io.Discard, r.Body)
 			})
-			res, answer := send(t, strings.TrimPrefix(front.URL, "http://"), text)
+			res, answer := sendText(t, strings.TrimPrefix(front.URL, "http://"), text)
 			if res.StatusCode != http.StatusBadRequest || res.Header.Get("Content-Type") != "application/problem+json" ||
 				!strings.Contains(answer, `"status":400`) {
 				t.Errorf("status %d, %v, body %s", res.StatusCode, res.Header, answer)
