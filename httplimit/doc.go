@@ -6,7 +6,7 @@
 //
 //	429  a quota is exceeded; Retry-After says when the same request passes
 //	503  the limiter cannot decide for now: nobody's fault, and not let through
-//	400  the request does not say who it is from
+//	400  the request does not say who it is from, or its target is no path
 //	500  the limiter and its configuration contradict each other
 //
 // The handler gets the ResponseWriter of the server itself, so that streaming,

@@ -102,7 +102,11 @@ func (m *Middleware) admit(w http.ResponseWriter, r *http.Request) bool {
 
 func (m *Middleware) failed(w http.ResponseWriter, r *http.Request, route string, err error) {
 	if unidentified, ok := errors.AsType[*edge.UnidentifiedError](err); ok {
-		quota.Unidentified(w, detail(unidentified.Subject))
+		quota.BadRequest(w, detail(unidentified.Subject))
+		return
+	}
+	if errors.Is(err, edge.ErrTarget) {
+		quota.BadRequest(w, "The request's target is not a path.")
 		return
 	}
 	m.log.failed(r.Context(), route, err)

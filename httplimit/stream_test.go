@@ -132,12 +132,19 @@ var echo = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 
 func upgrade(t *testing.T, s *httptest.Server) (*http.Response, net.Conn, *bufio.Reader) {
 	t.Helper()
+	return send(t, s, "GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n")
+}
+
+// send writes text as it is, and reads the answer.
+func send(t *testing.T, s *httptest.Server, text string) (*http.Response, net.Conn, *bufio.Reader) {
+	t.Helper()
 	conn, err := net.Dial("tcp", s.Listener.Addr().String())
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { conn.Close() })
-	fmt.Fprint(conn, "GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n")
+	_ = conn.SetDeadline(time.Now().Add(10 * time.Second))
+	fmt.Fprint(conn, text)
 	in := bufio.NewReader(conn)
 	res, err := http.ReadResponse(in, nil)
 	if err != nil {
@@ -201,6 +208,17 @@ func TestTheWriterIsTheServersOwn(t *testing.T) {
 		ServeHTTP(rec, request("GET", "/"))
 	if got != http.ResponseWriter(rec) {
 		t.Errorf("the handler got a %T", got)
+	}
+}
+
+// A proxy behind the limit would send such a target on as it is.
+func TestATargetThatIsNoPathIsAnsweredHere(t *testing.T) {
+	next := &counting{Handler: hello}
+	s := serve(t, inMemory(t, 1).Handler(next))
+	res, _, _ := send(t, s, "POST a:http://x/orders/1 HTTP/1.1\r\nHost: x\r\n\r\n")
+	body, err := io.ReadAll(res.Body)
+	if err != nil || res.StatusCode != http.StatusBadRequest || res.Header.Get("Content-Type") != "application/problem+json" || next.reached != 0 {
+		t.Errorf("%d %v %s, %v; the handler was reached %d times", res.StatusCode, res.Header, body, err, next.reached)
 	}
 }
 

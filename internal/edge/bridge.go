@@ -28,11 +28,14 @@ type Bridge struct {
 // Decide charges a request, once: calling it again charges again. It reads
 // the request and changes nothing of it.
 //
-// The error is an [*UnidentifiedError] or a [*stint.Error]; beside it only
-// Result.Route is set. Cancelling the request's context does not cancel the
+// The error is an [*UnidentifiedError], a [*stint.Error] or [ErrTarget]; beside
+// it only Result.Route is set, and with ErrTarget not even that. Cancelling the request's context does not cancel the
 // evaluation: a client that hangs up is no failure of the store. A deadline of
 // the context holds.
 func (b *Bridge) Decide(r *http.Request) (Result, error) {
+	if r.URL.Opaque != "" {
+		return Result{}, ErrTarget
+	}
 	rt := b.routes.classify(r)
 	c := caller{bridge: b, request: r}
 	if rt.exempt || b.exempts(&c) {

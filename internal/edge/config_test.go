@@ -65,6 +65,14 @@ func TestEachProblemNamesItsPlace(t *testing.T) {
 		"no pattern":           {func(c *edge.Config) { c.Routes[0].Match = "" }, "Routes[0].Match", "is empty"},
 		"bad pattern":          {func(c *edge.Config) { c.Routes[0].Match = "GET  orders" }, "Routes[0].Match", "orders"},
 		"bad wildcard":         {func(c *edge.Config) { c.Routes[0].Match = "/a/{x" }, "Routes[0].Match", "{x"},
+		"host in capitals":     {func(c *edge.Config) { c.Routes[0].Match = "POST Api.Example.com/h" }, "Routes[0].Match", `write "POST api.example.com/h"`},
+		"host with a port":     {func(c *edge.Config) { c.Routes[0].Match = "localhost:8080/p" }, "Routes[0].Match", `write "localhost/p"`},
+		"host with a dot":      {func(c *edge.Config) { c.Routes[0].Match = "example.com./k" }, "Routes[0].Match", `write "example.com/k"`},
+		"unclean path":         {func(c *edge.Config) { c.Routes[0].Match = "/x/../e" }, "Routes[0].Match", `write "/e"`},
+		"doubled slash":        {func(c *edge.Config) { c.Routes[0].Match = "/x//f" }, "Routes[0].Match", `write "/x/f"`},
+		"query":                {func(c *edge.Config) { c.Routes[0].Match = "/e?x=1" }, "Routes[0].Match", `write "/e"`},
+		"method in small":      {func(c *edge.Config) { c.Routes[0].Match = "post /c" }, "Routes[0].Match", `write "POST /c"`},
+		"exempts what is not":  {func(c *edge.Config) { c.ExemptPaths = []string{"get /h"} }, "ExemptPaths[0]", `write "GET /h"`},
 		"pattern taken":        {func(c *edge.Config) { c.Routes = append(c.Routes, route("b", "/orders")) }, "Routes[1].Match", "(route orders)"},
 		"patterns conflict": {func(c *edge.Config) {
 			c.Routes = []edge.Route{route("a", "/{x}/b"), route("b", "/a/{x}")}

@@ -1,6 +1,7 @@
 package edge
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"net/textproto"
@@ -10,6 +11,7 @@ import (
 	"github.com/gaissmai/bart"
 
 	"github.com/stintlimit/stint/internal/clientip"
+	"github.com/stintlimit/stint/internal/muxpattern"
 	"github.com/stintlimit/stint/subject"
 )
 
@@ -106,9 +108,9 @@ func (b *Bridge) table(c *Config, p *problems) {
 		p.join(part)
 	}
 	patterns := map[string]string{} // who registered a pattern
-	for i, pattern := range c.ExemptPaths {
+	for i, match := range c.ExemptPaths {
 		field := fmt.Sprintf("ExemptPaths[%d]", i)
-		if err := b.routes.register(pattern, &route{exempt: true}, patterns, field); err != nil {
+		if err := b.routes.register(match, &route{exempt: true}, patterns, field); err != nil {
 			p.add(field, "%v", err)
 		}
 	}
@@ -145,7 +147,7 @@ var (
 
 // register adds a pattern to the mux, whose panics become errors. owners maps
 // the patterns so far to what they belong to.
-func (t *table) register(pattern string, r *route, owners map[string]string, owner string) (err error) {
+func (t *table) register(match string, r *route, owners map[string]string, owner string) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			text := registeredAt.ReplaceAllString(fmt.Sprint(v), "")
@@ -158,12 +160,15 @@ func (t *table) register(pattern string, r *route, owners map[string]string, own
 			err = fmt.Errorf("%s", text)
 		}
 	}()
-	if pattern == "" {
+	if match == "" {
 		return fmt.Errorf("is empty: a ServeMux pattern such as \"POST /orders/{id}\"")
 	}
-	t.mux.Handle(pattern, r)
-	t.byPattern[pattern] = r
-	owners[pattern] = owner
+	if fault := muxpattern.Fault(match); fault != "" {
+		return errors.New(fault)
+	}
+	t.mux.Handle(match, r)
+	t.byPattern[match] = r
+	owners[match] = owner
 	return nil
 }
 

@@ -31,6 +31,12 @@ var (
 	ErrAmbiguous = errors.New("edge: the request carries several such identities")
 )
 
+// ErrTarget says that a request's target is no path, as in "POST a:b", which
+// net/http keeps in URL.Opaque. No route can be told, and a proxy that sends the
+// target on would reach one. Nothing was evaluated or spent. "OPTIONS *" and
+// CONNECT have nothing in URL.Opaque.
+var ErrTarget = errors.New("edge: the request's target is not a path")
+
 // UnidentifiedError says that a charge has no subject. Nothing was evaluated
 // or spent, and repeating the same request does not help. It quotes nothing
 // that the client sent.

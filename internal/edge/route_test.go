@@ -1,8 +1,12 @@
 package edge_test
 
 import (
+	"bufio"
+	"errors"
 	"net/http"
+	"net/netip"
 	"net/url"
+	"strings"
 	"testing"
 
 	"github.com/stintlimit/stint/internal/edge"
@@ -50,8 +54,21 @@ func TestEverySpellingOfAPathHasItsRoute(t *testing.T) {
 		{"POST", "/login/", "default"},
 		{"POST", "/login;v=1", "default"},
 		{"POST", "/LOGIN", "default"},
-		{"POST", "/%2Flogin", "default"}, // %2F is no separator
+		// %2F is no separator to RFC 3986, but to upstreams that decode first:
+		// it separates where the spelling as it came has no route.
+		{"POST", "/%2Flogin", "login"},
+		{"POST", "/%2flogin", "login"},
+		{"POST", "/%5Clogin", "login"},
+		{"POST", "/%5clogin", "login"},
+		{"POST", `/\login`, "login"},
+		{"POST", "/verify%2F1", "verify"},
+		{"POST", "/verify%5C1", "verify"},
+		{"POST", "/a%2F..%2Fverify%2F1", "verify"},
+		{"POST", "/a%2f%2e%2e%2fverify%2f1", "verify"},
+		{"CONNECT", "/tree%2Fx", "tree"},
+		{"GET", "http://Admin.example.com/a%2Fb", "admin"},
 		{"POST", "/log%2Fin", "default"},
+		{"POST", "/%252Flogin", "default"},
 		{"POST", "/%256Cogin", "default"}, // decoded once
 		{"GET", "/login", "default"},
 		{"HEAD", "/login", "default"},
@@ -92,7 +109,16 @@ func TestEverySpellingOfAPathHasItsRoute(t *testing.T) {
 		{"GET", "/static/../nothing", "default"},
 		{"POST", "/static/../login", "login"},
 		{"POST", "/static/%2e%2e/login", "login"},
-		{"POST", "/static/..%2Flogin", "default"},
+		{"POST", "/static/..%2Flogin", "login"},
+		{"POST", "/static/..%5Clogin", "login"},
+		{"POST", `/static/..\login`, "login"},
+		{"POST", "/static/..;/login", "default"},
+		{"POST", "/static/a;/../../login", "login"},
+		{"POST", "/static/%252e%252e/login", "default"},
+		{"GET", "/static/a%3Bb", "default"},
+		{"GET", "/static%2Fa.js", "default"},
+		{"GET", "/%2Fhealthz", "default"},
+		{"GET", "/%5Chealthz", "default"},
 		{"GET", "/static//a.js", "default"},
 	} {
 		t.Run(tt.method+" "+tt.target, func(t *testing.T) {
@@ -128,6 +154,42 @@ func TestStrangeTargetsAreCharged(t *testing.T) {
 	}
 }
 
+// As "POST a:http://x/login HTTP/1.1" is read: no path, and a proxy sends
+// "http://x/login" on.
+func TestATargetThatIsNoPathIsRefused(t *testing.T) {
+	for name, c := range map[string]edge.Config{
+		"with routes":         {Routes: []edge.Route{route("login", "/login")}},
+		"without routes":      {Default: byAddress("address")},
+		"from exempt clients": {ExemptNetworks: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}},
+		"with an exempt root": {ExemptPaths: []string{"/"}, Routes: []edge.Route{route("login", "/login")}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := bridge(t, c)
+			for _, target := range []string{"a:http://x/login", "a:login", "http:x"} {
+				r := read(t, "POST "+target)
+				if result, err := b.Decide(r); !errors.Is(err, edge.ErrTarget) || result.Allowed || result.Route != "" {
+					t.Errorf("%s: %+v, %v", target, result, err)
+				}
+			}
+			for _, line := range []string{"OPTIONS *", "CONNECT example.com:443", "GET http://x/login", "GET http:/login"} {
+				if result, err := b.Decide(read(t, line)); err != nil || !result.Allowed {
+					t.Errorf("%s: %+v, %v", line, result, err)
+				}
+			}
+		})
+	}
+}
+
+// read makes a request of a request line, as a server does.
+func read(t *testing.T, line string) *http.Request {
+	t.Helper()
+	r, err := http.ReadRequest(bufio.NewReader(strings.NewReader(line + " HTTP/1.1\r\nHost: x\r\n\r\n")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return from("192.0.2.1:1", r)
+}
+
 func TestMostSpecificPatternWins(t *testing.T) {
 	b := bridge(t, edge.Config{
 		Routes:      []edge.Route{route("all", "/"), route("orders", "/orders/"), route("create", "POST /orders/{id}"), route("latest", "GET /orders/latest")},
@@ -158,7 +220,7 @@ func TestNothingIsMatchedWithoutRoutes(t *testing.T) {
 }
 
 func FuzzClassify(f *testing.F) {
-	for _, seed := range []string{"/login", "//login", "/%2e/login", "/a/../login", "/healthz", "/static/../login", "*", "", "%", "/%zz"} {
+	for _, seed := range []string{"/login", "//login", "/%2e/login", "/a/../login", "/healthz", "/static/../login", "*", "", "%", "/%zz", "/%2Flogin", "/static/..%5Clogin", "/static/..;/login", "a:http://x/login"} {
 		f.Add("POST", "example.com", seed)
 	}
 	b := bridge(f, edge.Config{
@@ -176,6 +238,9 @@ func FuzzClassify(f *testing.F) {
 		}
 		r := &http.Request{Method: method, Host: host, URL: u, Header: http.Header{}, RemoteAddr: "192.0.2.1:1"}
 		result, err := b.Decide(r)
+		if u.Opaque != "" && errors.Is(err, edge.ErrTarget) {
+			return
+		}
 		if err != nil || !result.Allowed {
 			t.Fatalf("%+v, %v", result, err)
 		}

@@ -131,9 +131,9 @@ func reducedCapacity(detail string) Problem {
 	}
 }
 
-// Unidentified answers 400 to a request that does not say who it is from. The
-// detail is for people and quotes nothing that the client sent.
-func Unidentified(w http.ResponseWriter, detail string) {
+// BadRequest answers 400 to a request that does not say who it is from, or what
+// for. The detail is for people and quotes nothing that the client sent.
+func BadRequest(w http.ResponseWriter, detail string) {
 	write(w, Problem{Type: "about:blank", Title: "Bad Request", Status: http.StatusBadRequest, Detail: detail})
 }
 

@@ -317,7 +317,7 @@ func TestFailuresHaveNoFigures(t *testing.T) {
 
 func TestUnidentifiedIs400(t *testing.T) {
 	rec := httptest.NewRecorder()
-	quota.Unidentified(rec, "The client's address cannot be told.")
+	quota.BadRequest(rec, "The client's address cannot be told.")
 	const body = `{"type":"about:blank","title":"Bad Request","status":400,"detail":"The client's address cannot be told."}` + "\n"
 	if rec.Code != 400 || rec.Body.String() != body || rec.Header().Get("Retry-After") != "" || rec.Header().Get("Cache-Control") != "no-store" {
 		t.Errorf("got %d, %v, %s", rec.Code, rec.Header(), rec.Body)
