@@ -13,7 +13,10 @@ import (
 	"github.com/stintlimit/stint"
 )
 
-var errUndeduplicated = errors.New("a group over several slots of a Cluster can only be undone if deduplication is on for all its policies")
+var (
+	errUndeduplicated = errors.New("a group over several slots of a Cluster can only be undone if deduplication is on for all its policies")
+	errForgetful      = errors.New("a group over several slots of a Cluster is repeatable by its id only if all its policies remember ids for as long as the first")
+)
 
 // part is what of a group lies in one slot.
 type part struct {
@@ -39,31 +42,51 @@ func (c *cluster) decideAcross(ctx context.Context, g stint.Group) (stint.Verdic
 		}
 		return joined(g.Len(), parts, verdicts), nil
 	}
-	for _, ch := range g.Charges() {
-		if ch.Policy.Dedup.Off {
-			return stint.Verdict{}, &stint.Error{Reason: stint.CostInvalid, Cause: errUndeduplicated}
-		}
+	if err := recordable(&g, parts); err != nil {
+		return stint.Verdict{}, err
 	}
 	seen, err := c.each(ctx, peeks(parts))
 	if err != nil {
 		return stint.Verdict{}, err
 	}
-	if i := slices.IndexFunc(seen, func(v stint.Verdict) bool { return !v.Allowed }); i >= 0 {
+	i := slices.IndexFunc(seen, func(v stint.Verdict) bool { return !v.Allowed })
+	if i >= 0 {
 		if g.ID.IsZero() {
 			return joined(g.Len(), parts, seen), nil
 		}
 		// The caller may be repeating what was admitted: then the part that
 		// refuses now has a record of it.
 		v, err := c.decideAt(ctx, parts[i].group, parts[i].slot)
-		if err != nil {
+		switch {
+		case err != nil:
 			return stint.Verdict{}, err
-		}
-		if !v.Allowed {
+		case !v.Allowed:
 			seen[i] = v
+			return joined(g.Len(), parts, seen), nil
+		case !replayed(&v): // room has come since; the denial stands
+			if err := c.giveBack(parts[i:i+1], []stint.Verdict{v}); err != nil {
+				return stint.Verdict{}, notGivenBack(err)
+			}
 			return joined(g.Len(), parts, seen), nil
 		}
 	}
 	return c.takeInOrder(ctx, g.Len(), parts, seen)
+}
+
+// recordable says why the parts of a group could not be given back, or, if its
+// caller may repeat it, not be remembered for as long as the whole.
+func recordable(g *stint.Group, parts []part) error {
+	for i := range g.Len() {
+		if g.Charge(i).Policy.Dedup.Off {
+			return &stint.Error{Reason: stint.CostInvalid, Cause: errUndeduplicated}
+		}
+	}
+	for _, p := range parts {
+		if !g.ID.IsZero() && p.group.Charge(0).Policy.Dedup.TTL < g.Charge(0).Policy.Dedup.TTL {
+			return &stint.Error{Reason: stint.CostInvalid, Cause: errForgetful}
+		}
+	}
+	return nil
 }
 
 // split divides a group by slot. Parts that are taken have ids of their own,
@@ -103,11 +126,15 @@ func peeks(parts []part) []part {
 	return looks
 }
 
-// each decides parts one after another.
+// each decides parts one after another. What a refund has given back before a
+// later part failed stays given back.
 func (c *cluster) each(ctx context.Context, parts []part) ([]stint.Verdict, error) {
 	verdicts := make([]stint.Verdict, len(parts))
 	for i := range parts {
 		v, err := c.decideAt(ctx, parts[i].group, parts[i].slot)
+		if err != nil && i > 0 && parts[i].group.Op == stint.Refund {
+			err = &stint.Error{Reason: stint.OutcomeUnknown, Cause: fmt.Errorf("a part of the group was given back: %w", err)}
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -116,32 +143,53 @@ func (c *cluster) each(ctx context.Context, parts []part) ([]stint.Verdict, erro
 	return verdicts, nil
 }
 
-// takeInOrder takes the parts; seen is what peeking at them said.
+// takeInOrder takes the parts; seen is what peeking at them said. What an
+// earlier evaluation of the same id has taken is not this one's to give back.
 func (c *cluster) takeInOrder(ctx context.Context, n int, parts []part, seen []stint.Verdict) (stint.Verdict, error) {
 	taken := make([]stint.Verdict, len(parts))
+	var own []part
+	var receipts []stint.Verdict
+	repeating := false
 	for i := range parts {
 		v, err := c.decideAt(ctx, parts[i].group, parts[i].slot)
 		if err == nil && v.Allowed {
 			taken[i] = v
+			if replayed(&v) {
+				repeating = true
+			} else {
+				own, receipts = append(own, parts[i]), append(receipts, v)
+			}
 			continue
 		}
-		back := parts[:i]
-		if stint.ReasonOf(err) == stint.OutcomeUnknown {
-			back = parts[:i+1] // it may still be taken: giving it back forbids that
+		doubt := stint.ReasonOf(err) == stint.OutcomeUnknown
+		if doubt && !repeating { // it may still be taken: giving it back forbids that
+			own, receipts = append(own, parts[i]), append(receipts, stint.Verdict{})
 		}
-		if undone := c.giveBack(back, taken); undone != nil {
-			return stint.Verdict{}, &stint.Error{Reason: stint.OutcomeUnknown, Cause: fmt.Errorf("a part of the group could not be given back: %w", undone)}
+		if undone := c.giveBack(own, receipts); undone != nil {
+			return stint.Verdict{}, notGivenBack(undone)
 		}
-		if stint.ReasonOf(err) == stint.OutcomeUnknown {
+		switch {
+		case err == nil:
+			seen[i] = v
+			return joined(n, parts, seen), nil
+		case repeating:
+			return stint.Verdict{}, &stint.Error{Reason: stint.OutcomeUnknown, Cause: fmt.Errorf("an earlier evaluation of the id has taken a part of the group: %w", err)}
+		case doubt:
 			return stint.Verdict{}, &stint.Error{Reason: stint.NoMutation, Cause: fmt.Errorf("what may have been taken was given back: %w", err)}
 		}
-		if err != nil {
-			return stint.Verdict{}, err
-		}
-		seen[i] = v
-		return joined(n, parts, seen), nil
+		return stint.Verdict{}, err
 	}
 	return joined(n, parts, taken), nil
+}
+
+// replayed reports whether a verdict was recorded by an earlier evaluation.
+func replayed(v *stint.Verdict) bool {
+	d := v.Decision(0)
+	return d.Replayed
+}
+
+func notGivenBack(err error) error {
+	return &stint.Error{Reason: stint.OutcomeUnknown, Cause: fmt.Errorf("a part of the group could not be given back: %w", err)}
 }
 
 // giveBack refunds parts by their ids. It has time of its own: the deadline of

@@ -43,7 +43,7 @@ func (c *Config) locateServers(bad complain) {
 		}
 		addresses[i] = a
 		if !isHostPort(a) {
-			bad(field, "%q is not host:port", a)
+			bad(field, "%s", notHostPort(a))
 		}
 	}
 	c.Addresses = addresses
@@ -92,7 +92,7 @@ func (s *Sentinel) validate(bad complain) {
 	}
 	for i, a := range s.Addresses {
 		if !isHostPort(a) {
-			bad(fmt.Sprintf("Sentinel.Addresses[%d]", i), "%q is not host:port", a)
+			bad(fmt.Sprintf("Sentinel.Addresses[%d]", i), "%s", notHostPort(a))
 		}
 	}
 	if s.Username != "" && s.Password == "" {
@@ -100,7 +100,15 @@ func (s *Sentinel) validate(bad complain) {
 	}
 }
 
+// notHostPort repeats an address only if no account can be in it.
+func notHostPort(a string) string {
+	if strings.ContainsAny(a, "@/") {
+		return "is not host:port"
+	}
+	return fmt.Sprintf("%q is not host:port", a)
+}
+
 func isHostPort(a string) bool {
 	host, port, err := net.SplitHostPort(a)
-	return err == nil && host != "" && port != ""
+	return err == nil && host != "" && port != "" && !strings.ContainsAny(a, "@/")
 }

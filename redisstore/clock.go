@@ -53,5 +53,6 @@ func (c *serverClock) fence(t time.Time) int64 {
 	if !c.known {
 		return 0
 	}
-	return max(0, int64(c.low+c.since(t)))
+	age := max(0, c.since(t)-c.sampled)
+	return max(0, int64(c.low+c.since(t)-age*maximumDrift))
 }

@@ -32,7 +32,7 @@ type cluster struct {
 	owners  atomic.Pointer[owners] // nil until it was learned
 	stale   chan struct{}          // of capacity 1: there is a reason to learn
 
-	learning sync.Mutex // one reading at a time
+	learning chan struct{} // of capacity 1: full while somebody reads the map
 
 	mu       sync.Mutex
 	nodes    map[string]*node // by address
@@ -46,7 +46,7 @@ type owners [slotCount]*node
 var errNoOwner = errors.New("no primary is known for the slot")
 
 func newCluster(c Config, e *encoder) *cluster {
-	return &cluster{config: c, encoder: e, stale: make(chan struct{}, 1), nodes: map[string]*node{}}
+	return &cluster{config: c, encoder: e, stale: make(chan struct{}, 1), learning: make(chan struct{}, 1), nodes: map[string]*node{}}
 }
 
 // node returns the node at an address, a new one if it is not known.
@@ -110,11 +110,35 @@ func (c *cluster) watch(ctx context.Context) {
 	}
 }
 
-// learn reads the map from the first node that tells it: one that is known, or
-// one of those configured.
+// learnFirst is learn for those who have no map at all: they take the one that
+// somebody else is reading.
+func (c *cluster) learnFirst(ctx context.Context) error {
+	select {
+	case c.learning <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	defer func() { <-c.learning }()
+	if c.owners.Load() != nil {
+		return nil
+	}
+	return c.read(ctx)
+}
+
+// learn reads the map anew, one reading at a time.
 func (c *cluster) learn(ctx context.Context) error {
-	c.learning.Lock()
-	defer c.learning.Unlock()
+	select {
+	case c.learning <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	defer func() { <-c.learning }()
+	return c.read(ctx)
+}
+
+// read reads the map from the first node that tells it: one that is known, or
+// one of those configured.
+func (c *cluster) read(ctx context.Context) error {
 	var errs []error
 	for _, n := range c.candidates() {
 		// Not CLUSTER SHARDS: this one answers with the port that fits the
@@ -190,7 +214,7 @@ func (c *cluster) owner(ctx context.Context, slot int, deadline time.Time) (*nod
 	if table == nil {
 		ctx, cancel := context.WithDeadline(ctx, deadline)
 		defer cancel()
-		if err := c.learn(ctx); err != nil {
+		if err := c.learnFirst(ctx); err != nil {
 			return nil, &stint.Error{Reason: stint.BeforeSend, Cause: err}
 		}
 		table = c.owners.Load()
@@ -229,11 +253,12 @@ func (c *cluster) decideAt(ctx context.Context, g stint.Group, slot int) (stint.
 			return v, nil
 		}
 		if errors.Is(err, errClosed) { // it was retired before it took the group
-			n, err = c.owner(ctx, slot, g.Deadline)
-			if err == nil && hop < maximumHops {
-				continue
+			next, none := c.owner(ctx, slot, g.Deadline)
+			if none != nil || next == n || hop == maximumHops {
+				return stint.Verdict{}, err
 			}
-			return v, err
+			n = next
+			continue
 		}
 		next, how, follow := c.redirected(err, n, by, &g)
 		if !follow || hop == maximumHops || time.Until(g.Deadline) <= 0 {
@@ -279,7 +304,7 @@ func (c *cluster) redirected(err error, from *node, by manner, g *stint.Group) (
 func (c *cluster) ping(ctx context.Context) error {
 	table := c.owners.Load()
 	if table == nil {
-		if err := c.learn(ctx); err != nil {
+		if err := c.learnFirst(ctx); err != nil {
 			return err
 		}
 		table = c.owners.Load()

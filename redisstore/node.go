@@ -19,14 +19,14 @@ type node struct {
 func newNode(c Config, e *encoder, where locate) *node {
 	clock := newServerClock()
 	n := &node{where: where}
-	newWire := func() *wire {
-		w := &wire{locate: where, connect: c.connect}
+	another := func() *wire {
+		w := newWire(where, c.connect)
 		n.wires = append(n.wires, w)
 		return w
 	}
-	n.probe = newClient(c, newWire(), clock)
+	n.probe = newClient(c, another(), clock, 0)
 	for range c.Senders {
-		n.senders = append(n.senders, newSender(c, e, clock, newWire()))
+		n.senders = append(n.senders, newSender(c, e, clock, another()))
 	}
 	n.lane = newLane(c.Queue, n.senders)
 	return n

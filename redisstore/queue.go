@@ -65,7 +65,7 @@ func (q *queue) gather(batch []*job) []*job {
 	charges, left := 0, window
 	// Backwards, what stays is moved to the window's end; so first choose.
 	for i, j := range q.waiting[:window] {
-		fits := len(batch) == 0 || (j.lot == batch[0].lot && charges+j.group.Len() <= maximumBatch)
+		fits := len(batch) == 0 || (j.lot == batch[0].lot && !j.lot.by.alone && charges+j.group.Len() <= maximumBatch && agree(batch, j))
 		if !fits {
 			continue
 		}
@@ -107,4 +107,23 @@ func (q *queue) rest() []*job {
 	left := q.waiting
 	q.waiting = nil
 	return left
+}
+
+// agree reports whether no group of batch knows a counter of j under another
+// policy than j does: of two that share a key, one may be an edit of the other.
+func agree(batch []*job, j *job) bool {
+	if j.lot.policy != nil {
+		return true
+	}
+	for i := range j.group.Len() {
+		p := j.group.Charge(i).Policy
+		for _, other := range batch {
+			for n := range other.group.Len() {
+				if q := other.group.Charge(n).Policy; q != p && q.Tag() == p.Tag() {
+					return false
+				}
+			}
+		}
+	}
+	return true
 }

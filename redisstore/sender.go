@@ -47,7 +47,7 @@ func newSender(c Config, e *encoder, clock *serverClock, w *wire) *sender {
 		wire: w, encoder: e, clock: clock, timeout: c.CommandTimeout, doubt: map[string]bool{},
 		prefix: c.Prefix, id: base64.RawURLEncoding.EncodeToString(id), clustered: c.Cluster,
 	}
-	s.client = newClient(c, w, clock)
+	s.client = newClient(c, w, clock, 1)
 	return s
 }
 
@@ -56,15 +56,16 @@ func newSender(c Config, e *encoder, clock *serverClock, w *wire) *sender {
 // then noticed by the next evaluation, unless the outage was a busy one.
 const failedDials = 4096
 
-// newClient returns a client that holds one connection, never repeats a
-// command, and sends nothing that the limiter's account may not.
-func newClient(c Config, w *wire, clock *serverClock) *redis.Client {
+// newClient returns a client that holds so many connections, 0 for as many as
+// are asked for at once, never repeats a command, and sends nothing that the
+// limiter's account may not.
+func newClient(c Config, w *wire, clock *serverClock, connections int) *redis.Client {
 	return redis.NewClient(&redis.Options{
 		Username: c.Username, Password: c.Password,
 		Dialer: w.dial, DialTimeout: c.CommandTimeout, DialerRetries: 1,
 		ReadTimeout: c.CommandTimeout, WriteTimeout: c.CommandTimeout,
 		ContextTimeoutEnabled: true, MaxRetries: -1,
-		PoolSize: failedDials, MaxActiveConns: 1, PoolTimeout: c.CommandTimeout,
+		PoolSize: failedDials, MaxActiveConns: connections, PoolTimeout: c.CommandTimeout,
 		Protocol: 2, DisableIdentity: true,
 		OnConnect: func(ctx context.Context, cn *redis.Conn) error {
 			if err := greet(ctx, cn, clock); err != nil {

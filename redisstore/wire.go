@@ -8,31 +8,35 @@ import (
 	"syscall"
 )
 
-// phase is how far a command has come on its connection.
+// phase is how far a command has come.
 type phase int
 
 const (
-	// connecting: no connection yet, or one that is shaking hands.
-	connecting phase = iota
-	// writing: the connection is ready; the last byte has not been written.
-	writing
+	// writing: the last byte has not been written; perhaps there is no
+	// connection yet, or one that is shaking hands.
+	writing phase = iota
 	// written: every byte was handed over, and the reply is being waited for.
 	written
 	// broken: a write failed, so the last byte was never written.
 	broken
 )
 
-// wire makes and observes the connection of one sender, which has one command
+// wire makes and observes the connections of one sender, which has one command
 // under way at a time, so that a failure is placed before or after the last
-// byte by what happened and not by what the error looks like.
+// byte by what happened and not by what the error looks like. A dial that was
+// given up may still end, so there may be more than one connection.
 type wire struct {
 	locate  locate
 	connect func(ctx context.Context, addr string) (net.Conn, error)
 
-	mu    sync.Mutex
-	phase phase
-	conn  *observedConn // the newest; nil once it is closed
-	ready bool          // the newest has shaken hands
+	mu      sync.Mutex
+	phase   phase
+	open    map[*observedConn]bool // and whether it has shaken hands
+	shaking *observedConn          // the one that does, or did last
+}
+
+func newWire(where locate, connect func(context.Context, string) (net.Conn, error)) *wire {
+	return &wire{locate: where, connect: connect, open: map[*observedConn]bool{}}
 }
 
 func (w *wire) now() phase {
@@ -48,12 +52,9 @@ func (w *wire) begin() {
 	w.phase = writing
 }
 
-// dial connects; from then until greeted the connection shakes hands. It has
-// the form that the client library wants; where to connect is the wire's own.
+// dial connects. It has the form that the client library wants; where to
+// connect is the wire's own.
 func (w *wire) dial(ctx context.Context, _, _ string) (net.Conn, error) {
-	w.mu.Lock()
-	w.phase = connecting
-	w.mu.Unlock()
 	addr, err := w.locate(ctx)
 	if err != nil {
 		return nil, err
@@ -65,30 +66,43 @@ func (w *wire) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	o := &observedConn{Conn: c, wire: w, addr: addr}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.conn, w.ready = o, false
+	w.open[o] = false
 	return o, nil
 }
 
-// greeted ends the handshake: what is written from now on is the command.
+// greeted ends the handshake of the connection that was written to last: what
+// is written to it from now on is commands.
 func (w *wire) greeted() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.phase, w.ready = writing, true
+	if _, open := w.open[w.shaking]; open {
+		w.open[w.shaking] = true
+	}
 }
 
 // connected reports whether there is a connection that has shaken hands.
 func (w *wire) connected() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.conn != nil && w.ready
+	for _, ready := range w.open {
+		if ready {
+			return true
+		}
+	}
+	return false
 }
 
-// leave closes the connection unless it leads to addr.
+// leave closes every connection that does not lead to addr.
 func (w *wire) leave(addr string) {
 	w.mu.Lock()
-	c := w.conn
+	var others []*observedConn
+	for c := range w.open {
+		if c.addr != addr {
+			others = append(others, c)
+		}
+	}
 	w.mu.Unlock()
-	if c != nil && c.addr != addr {
+	for _, c := range others {
 		_ = c.Close()
 	}
 }
@@ -104,23 +118,24 @@ type observedConn struct {
 // later write fails: to be wrong on that side is only to say "unknown" too often.
 func (c *observedConn) Write(b []byte) (int, error) {
 	n, err := c.Conn.Write(b)
-	c.wire.mu.Lock()
-	defer c.wire.mu.Unlock()
+	w := c.wire
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	ready, open := w.open[c]
 	switch {
-	case c.wire.phase == connecting:
+	case open && !ready:
+		w.shaking = c
 	case err != nil:
-		c.wire.phase = broken
+		w.phase = broken
 	default:
-		c.wire.phase = written
+		w.phase = written
 	}
 	return n, err
 }
 
 func (c *observedConn) Close() error {
 	c.wire.mu.Lock()
-	if c.wire.conn == c {
-		c.wire.conn = nil
-	}
+	delete(c.wire.open, c)
 	c.wire.mu.Unlock()
 	return c.Conn.Close()
 }
