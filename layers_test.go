@@ -28,6 +28,7 @@ var layers = []layer{
 	{".", nil, nil},
 	{"internal/algorithm", []string{"."}, nil},
 	{"internal/clientip", nil, []string{"github.com/gaissmai/bart"}},
+	{"internal/muxpattern", nil, nil},
 	{"internal/quota", []string{"."}, []string{"github.com/dunglas/httpsfv"}},
 	{"internal/chaos", []string{"."}, []string{"github.com/anishathalye/porcupine"}},
 	{"internal/redistest", nil, nil},
@@ -38,10 +39,10 @@ var layers = []layer{
 	{"redisstore", []string{"."}, []string{"github.com/redis/go-redis/v9"}},
 	{"storetest", []string{"."}, []string{"github.com/google/go-cmp"}},
 
-	{"internal/edge", []string{".", "subject", "internal/clientip"}, []string{"github.com/gaissmai/bart"}},
+	{"internal/edge", []string{".", "subject", "internal/clientip", "internal/muxpattern"}, []string{"github.com/gaissmai/bart"}},
 	{"httplimit", []string{".", "subject", "internal/clientip", "internal/edge", "internal/quota"}, nil},
 
-	{"cmd/stint/internal/config", []string{".", "subject"}, []string{"go.yaml.in/yaml/v3"}},
+	{"cmd/stint/internal/config", []string{".", "subject", "internal/muxpattern"}, []string{"go.yaml.in/yaml/v3"}},
 	{"cmd/stint/internal/telemetry", []string{"."}, []string{"github.com/prometheus/client_golang"}},
 	{"cmd/stint/internal/gateway", []string{".", "httplimit", "internal/edge", "internal/quota"}, []string{"github.com/dunglas/httpsfv"}},
 	{

@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"regexp"
 	"strings"
+
+	"github.com/stintlimit/stint/internal/muxpattern"
 )
 
 // placed is a ServeMux pattern and where it stands.
@@ -25,6 +27,10 @@ func (d *decoder) checkPatterns(c *draft) {
 		if p.pattern == "" || !d.sound(p.path) {
 			continue
 		}
+		if fault := muxpattern.Fault(p.pattern); fault != "" {
+			d.problem(p.path, "%s", fault)
+			continue
+		}
 		why := register(mux, p.pattern)
 		if why == "" {
 			continue
@@ -38,25 +44,25 @@ func (d *decoder) checkPatterns(c *draft) {
 }
 
 // register returns why mux refuses the pattern, or "".
-func register(mux *http.ServeMux, pattern string) (why string) {
+func register(mux *http.ServeMux, match string) (why string) {
 	defer func() {
 		if r := recover(); r != nil {
 			why = fmt.Sprint(r)
 		}
 	}()
-	mux.Handle(pattern, http.NotFoundHandler())
+	mux.Handle(match, http.NotFoundHandler())
 	return ""
 }
 
 // conflicting returns the first pattern that cannot stand beside this one, or
 // nil.
-func conflicting(others []placed, pattern string) *placed {
-	if register(http.NewServeMux(), pattern) != "" {
+func conflicting(others []placed, match string) *placed {
+	if register(http.NewServeMux(), match) != "" {
 		return nil
 	}
 	for i, o := range others {
 		mux := http.NewServeMux()
-		if o.pattern != "" && register(mux, o.pattern) == "" && register(mux, pattern) != "" {
+		if o.pattern != "" && register(mux, o.pattern) == "" && register(mux, match) != "" {
 			return &others[i]
 		}
 	}
