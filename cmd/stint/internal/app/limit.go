@@ -83,7 +83,9 @@ func (s *server) behind() (http.Handler, error) {
 	s.proxy = gateway.New(gateway.Config{
 		Upstream:        c.Upstream,
 		Trusted:         resolver.TrustsPeer,
+		ClientIPHeader:  c.Identity.ClientIPHeader,
 		PrincipalHeader: c.Identity.PrincipalHeader,
+		APIKeyHeader:    c.Identity.APIKeyHeader,
 		OnError:         newUpstreamLog(s.options.Logger).failed,
 		Logger:          s.options.Logger,
 	})

@@ -151,7 +151,7 @@ func TestDrainingWaitsForUpgradedConnections(t *testing.T) {
 			return
 		}
 		defer conn.Close()
-		fmt.Fprint(rw, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n")
+		fmt.Fprint(rw, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n")
 		_ = rw.Flush()
 		line, _ := rw.ReadString('\n')
 		fmt.Fprint(rw, line)
@@ -164,7 +164,7 @@ func TestDrainingWaitsForUpgradedConnections(t *testing.T) {
 	}
 	defer conn.Close()
 	_ = conn.SetDeadline(time.Now().Add(patience))
-	fmt.Fprint(conn, "GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n")
+	fmt.Fprint(conn, "GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n")
 	buf := make([]byte, 4096)
 	if n, err := conn.Read(buf); err != nil || !strings.Contains(string(buf[:n]), "101 Switching") {
 		t.Fatalf("%q, %v", buf[:n], err)

@@ -88,6 +88,17 @@ func TestForwardingHeaders(t *testing.T) {
 		"X_forwarded_for":   {"192.0.2.9"},
 		"X-Auth-User":       {"alice"},
 		"X_auth_user":       {"mallory"},
+
+		"X-Forwarded-Port":   {"443"},
+		"X-Forwarded-Prefix": {"/admin"},
+		"X_forwarded-Prefix": {"/admin"},
+		"X-Real-Ip":          {"192.0.2.1"},
+		"X_real_ip":          {"192.0.2.9"},
+		"X-Client":           {"192.0.2.1"},
+		"X_client":           {"192.0.2.9"},
+		"X-Api-Key":          {"key"},
+		"X_api_key":          {"another"},
+		"X_other":            {"kept"},
 	}
 	for name, tt := range map[string]struct {
 		trusted bool
@@ -96,15 +107,22 @@ func TestForwardingHeaders(t *testing.T) {
 		"of a trusted peer are kept, and the peer is added": {true, map[string]string{
 			"X-Forwarded-For": "192.0.2.1, 127.0.0.1", "X-Forwarded-Proto": "https", "X-Forwarded-Host": "example.org",
 			"Forwarded": "for=192.0.2.1", "X-Auth-User": "alice", "X_forwarded_for": "", "X_auth_user": "",
+			"X-Forwarded-Port": "443", "X-Forwarded-Prefix": "/admin", "X_forwarded-Prefix": "", "X-Real-Ip": "192.0.2.1",
+			"X_real_ip": "", "X-Client": "192.0.2.1", "X_client": "", "X-Api-Key": "key", "X_api_key": "", "X_other": "kept",
 		}},
 		"of anybody else are replaced": {false, map[string]string{
 			"X-Forwarded-For": "127.0.0.1", "X-Forwarded-Proto": "http", "X-Forwarded-Host": "HOST",
 			"Forwarded": "", "X-Auth-User": "", "X_forwarded_for": "", "X_auth_user": "",
+			"X-Forwarded-Port": "", "X-Forwarded-Prefix": "", "X_forwarded-Prefix": "", "X-Real-Ip": "",
+			"X_real_ip": "", "X-Client": "", "X_client": "", "X-Api-Key": "key", "X_api_key": "", "X_other": "kept",
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := map[string]string{}
-			c := Config{PrincipalHeader: "X-Auth-User", Trusted: func(string) bool { return tt.trusted }}
+			c := Config{
+				ClientIPHeader: "X-Client", PrincipalHeader: "X-Auth-User", APIKeyHeader: "X-API-Key",
+				Trusted: func(string) bool { return tt.trusted },
+			}
 			front := behind(t, c, nil, func(_ http.ResponseWriter, r *http.Request) {
 				for h := range tt.want {
 					got[h] = strings.Join(r.Header[h], "|")
@@ -221,32 +239,88 @@ func TestEventsArriveOneByOne(t *testing.T) {
 func TestAnUpgradedConnectionCarriesBothWays(t *testing.T) {
 	front := behind(t, Config{}, nil, func(w http.ResponseWriter, r *http.Request) {
 		conn, rw, err := http.NewResponseController(w).Hijack()
-		if err != nil || r.Header.Get("Upgrade") != "echo" {
+		if err != nil || r.Header.Get("Upgrade") != "WebSocket" {
 			t.Errorf("hijack: %v, upgrade %q", err, r.Header.Get("Upgrade"))
 			return
 		}
 		defer conn.Close()
-		fmt.Fprint(rw, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n")
+		fmt.Fprint(rw, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n")
 		_ = rw.Flush()
 		line, _ := rw.ReadString('\n')
 		fmt.Fprint(rw, "you said ", line)
 		_ = rw.Flush()
 	})
-	conn, err := net.Dial("tcp", strings.TrimPrefix(front.URL, "http://"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	_ = conn.SetDeadline(time.Now().Add(10 * time.Second))
-	fmt.Fprint(conn, "GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n")
-	in := bufio.NewReader(conn)
-	res, err := http.ReadResponse(in, nil)
-	if err != nil || res.StatusCode != http.StatusSwitchingProtocols {
-		t.Fatalf("response %v, %v", res, err)
+	res, conn, in := converse(t, front, "GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: WebSocket\r\n\r\n")
+	if res.StatusCode != http.StatusSwitchingProtocols {
+		t.Fatalf("response %v", res)
 	}
 	fmt.Fprint(conn, "hello\n")
 	if line, err := in.ReadString('\n'); line != "you said hello\n" {
 		t.Errorf("%q, %v", line, err)
+	}
+}
+
+// converse writes text to the server as it is, reads the head of the answer,
+// and keeps the connection.
+func converse(t *testing.T, s *httptest.Server, text string) (*http.Response, net.Conn, *bufio.Reader) {
+	t.Helper()
+	conn, err := net.Dial("tcp", strings.TrimPrefix(s.URL, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	_ = conn.SetDeadline(time.Now().Add(10 * time.Second))
+	fmt.Fprint(conn, text)
+	in := bufio.NewReader(conn)
+	res, err := http.ReadResponse(in, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res, conn, in
+}
+
+// What passes a connection after an upgrade to HTTP/2 nobody would charge.
+func TestNothingButWebSocketIsAnUpgrade(t *testing.T) {
+	for _, protocol := range []string{"h2c", "echo", "websocket, h2c", "h2c, websocket", "h2c\r\nUpgrade: websocket"} {
+		t.Run(protocol, func(t *testing.T) {
+			seen := make(chan http.Header, 1)
+			front := behind(t, Config{}, nil, func(_ http.ResponseWriter, r *http.Request) { seen <- r.Header })
+			res, _, _ := converse(t, front, "GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade, HTTP2-Settings\r\n"+
+				"HTTP2-Settings: AAMAAABkAAQAAP__\r\nUpgrade: "+protocol+"\r\n\r\n")
+			if res.StatusCode != http.StatusOK {
+				t.Fatalf("status %d", res.StatusCode)
+			}
+			h := <-seen
+			for _, name := range []string{"Upgrade", "Connection", "Http2-Settings"} {
+				if v, there := h[name]; there {
+					t.Errorf("%s: %q", name, v)
+				}
+			}
+		})
+	}
+}
+
+// Settings for HTTP/2 go on beside no upgrade either, named by Connection or
+// not.
+func TestHTTP2SettingsAreNotSentOn(t *testing.T) {
+	front := behind(t, Config{}, nil, func(_ http.ResponseWriter, r *http.Request) {
+		if v, there := r.Header["Http2-Settings"]; there {
+			t.Errorf("HTTP2-Settings: %q", v)
+		}
+	})
+	get(t, front.URL, http.Header{"HTTP2-Settings": {"AAMAAABkAAQAAP__"}})
+}
+
+// net/http keeps such a target in URL.Opaque, and sends it in place of a path.
+func TestATargetThatIsNoPathReachesNoPath(t *testing.T) {
+	seen := make(chan string, 1)
+	front := behind(t, Config{}, nil, func(_ http.ResponseWriter, r *http.Request) { seen <- r.RequestURI })
+	res, _, _ := converse(t, front, "POST a:http://x/orders/1 HTTP/1.1\r\nHost: x\r\n\r\n")
+	if res.StatusCode != http.StatusOK {
+		t.Fatalf("status %d", res.StatusCode)
+	}
+	if got := <-seen; got != "/" {
+		t.Errorf("the upstream got %q", got)
 	}
 }
 
