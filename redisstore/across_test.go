@@ -216,3 +216,56 @@ func TestWhatNeedsARecordWaitsForAMovingSlot(t *testing.T) {
 		t.Errorf("%v left of 10, want 6 and 8", got)
 	}
 }
+
+// Repeating the id of what was admitted never takes it back, whatever becomes of
+// the repetition.
+func TestARepetitionThatFailsGivesNothingBack(t *testing.T) {
+	_, s := clustered(t, 3, 0)
+	p := newPair(t, s, "repeated and failing")
+	ctx, cl, who := context.Background(), s.topology.(*cluster), p.whole.Charge(0).Subject
+	if v, err := s.Decide(ctx, p.whole); err != nil || !v.Allowed {
+		t.Fatal(v.Allowed, err)
+	}
+	late := slices.Clone(p.parts)
+	late[1].group.Deadline = time.Now()
+	_, err := cl.takeInOrder(ctx, 2, late, make([]stint.Verdict, 2))
+	wantProved(t, err, stint.OutcomeUnknown, "an earlier evaluation")
+	if wide, narrow := left(t, s, p.wide, who), left(t, s, p.narrow.Policy, p.narrow.Subject); wide != 999 || narrow != 0 {
+		t.Errorf("%d and %d left, want 999 and 0", wide, narrow)
+	}
+	if v, err := s.Decide(ctx, p.whole); err != nil || !v.Allowed {
+		t.Errorf("repeated once more: %v, %v", v.Allowed, err)
+	}
+}
+
+func TestARefundOfWhichAPartIsDoneIsNotCalledUndone(t *testing.T) {
+	nodes, s := clustered(t, 3, 0)
+	p := newPair(t, s, "half a refund")
+	ctx, who := context.Background(), p.whole.Charge(0).Subject
+	if v, err := s.Decide(ctx, p.whole); err != nil || !v.Allowed {
+		t.Fatal(v.Allowed, err)
+	}
+	serverAt(t, nodes, ownerOf(t, s, p.parts[1].slot)).Kill()
+	p.whole.Op = stint.Refund
+	_, err := s.Decide(ctx, p.whole)
+	wantProved(t, err, stint.OutcomeUnknown, "was given back")
+	if got := left(t, s, p.wide, who); got != 1000 {
+		t.Errorf("%d left of the first slot, want 1000", got)
+	}
+}
+
+func TestPartsMustRememberForAsLongAsTheWhole(t *testing.T) {
+	_, s := clustered(t, 3, 0)
+	p := newPair(t, s, "forgetful")
+	short := *p.narrow.Policy
+	short.Dedup.TTL = time.Millisecond
+	p.narrow.Policy = policy(t, short)
+	g := group(stint.Take, p.whole.ID, 0, *p.whole.Charge(0), p.narrow)
+	if _, err := s.Decide(context.Background(), g); !errors.Is(err, stint.Incompatible) {
+		t.Errorf("got %v, want %s", err, stint.Incompatible)
+	}
+	g.ID = stint.EvaluationID{}
+	if v, err := s.Decide(context.Background(), g); err != nil || !v.Allowed {
+		t.Errorf("without an id: %v, %v", v.Allowed, err)
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"slices"
 	"strings"
 	"sync"
@@ -274,4 +275,52 @@ func TestSlotsMoveUnderLoadWithoutAnError(t *testing.T) {
 			t.Errorf("subject %d: %d spent, %d admitted", i, got, admitted[i].Load())
 		}
 	}
+}
+
+func TestAClosedClusterAnswersThatItIs(t *testing.T) {
+	_, s := clustered(t, 3, 0)
+	p := policy(t, stint.Policy{ID: "p", Limits: []stint.Limit{stint.FixedWindow{Limit: 9, Window: time.Hour}}})
+	if _, err := take(s, p, named(1)); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	one := stint.Charge{Policy: p, Subject: named(1), Cost: 1}
+	for _, g := range []stint.Group{
+		group(stint.Take, stint.EvaluationID{}, 0, one),
+		group(stint.Take, stint.EvaluationID{}, 0, one, stint.Charge{Policy: p, Subject: named(2), Cost: 1}),
+		group(stint.Refund, stint.NewEvaluationID("test", "x"), 0, one),
+	} {
+		if _, err := s.Decide(context.Background(), g); !errors.Is(err, stint.Unavailable) {
+			t.Errorf("got %v, want %s", err, stint.Unavailable)
+		}
+	}
+}
+
+// Nodes that accept and never answer: who waits for the map of slots waits no
+// longer than its own deadline, however many do.
+func TestNobodyWaitsForTheMapBeyondItsDeadline(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0") // accepts into its backlog, and is never read
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	c := patient(l.Addr().String())
+	c.Cluster = true
+	s := open(t, c)
+	p := policy(t, stint.Policy{ID: "p", Limits: []stint.Limit{stint.FixedWindow{Limit: 9, Window: time.Hour}}})
+	var callers sync.WaitGroup
+	for range 5 {
+		callers.Go(func() {
+			asked := time.Now()
+			g := group(stint.Take, stint.EvaluationID{}, 0, stint.Charge{Policy: p, Subject: named(1), Cost: 1})
+			g.Deadline = asked.Add(50 * time.Millisecond)
+			_, err := s.Decide(context.Background(), g)
+			if waited := time.Since(asked); !errors.Is(err, stint.BeforeSend) || waited > 5*time.Second {
+				t.Errorf("answered %v after %v", err, waited)
+			}
+		})
+	}
+	callers.Wait()
 }

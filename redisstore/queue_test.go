@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/stintlimit/stint"
 )
@@ -117,6 +118,42 @@ func TestAQueueLosesNothing(t *testing.T) {
 		}
 		if q.length() != 0 {
 			t.Fatalf("seed %d: %d are left", seed, q.length())
+		}
+	}
+}
+
+// While a slot moves, two counters in one script may be on two nodes.
+func TestWhatGoesAloneIsNotJoined(t *testing.T) {
+	q, all := waiting(t, 10, 1, 1)
+	for _, j := range all {
+		j.lot.by.alone = true
+	}
+	for i := range all {
+		if got := places(all, q.take(nil)); !slices.Equal(got, []int{i}) {
+			t.Errorf("took %v, want %v alone", got, i)
+		}
+	}
+}
+
+// An edit of a policy shares its counters, and is not judged by the other's limits.
+func TestAnEditedPolicyHasABatchOfItsOwn(t *testing.T) {
+	q, _ := waiting(t, 10)
+	limits := func(n int64) []stint.Limit {
+		return []stint.Limit{stint.FixedWindow{Limit: n, Window: time.Hour}, stint.TokenBucket{Capacity: n, Refill: 1, Every: time.Hour}}
+	}
+	before := policy(t, stint.Policy{ID: "p", Limits: limits(1000)})
+	after := policy(t, stint.Policy{ID: "p", Limits: limits(1)})
+	var all []*job
+	for _, p := range []*stint.Policy{before, after, before, after} {
+		j := &job{group: group(stint.Take, stint.EvaluationID{}, epoch, stint.Charge{Policy: p, Subject: subject("a"), Cost: 1})}
+		all = append(all, j)
+		if err := q.put(j); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, want := range [][]int{{0, 2}, {1, 3}} {
+		if got := places(all, q.take(nil)); !slices.Equal(got, want) {
+			t.Errorf("took %v, want %v", got, want)
 		}
 	}
 }

@@ -205,6 +205,15 @@ func TestURLsAreReadAndNeverRepeated(t *testing.T) {
 			t.Errorf("%s: %v, want %q and no secret", text, err, want)
 		}
 	}
+	for _, c := range []Config{
+		{Addresses: []string{"u:sekret@h:1"}},
+		{Sentinel: &Sentinel{Master: "m", Addresses: []string{"redis://u:sekret@h:1"}}},
+		{Sentinel: &Sentinel{Master: "m", Addresses: []string{"u:sekret@h:1"}}},
+	} {
+		if _, err := Open(c); err == nil || strings.Contains(err.Error(), "sek") {
+			t.Errorf("%v, want an error and no secret", err)
+		}
+	}
 	if _, err := Open(Config{Addresses: []string{"redis://u:a@h:1"}, Password: "b"}); err == nil {
 		t.Error("two accounts were accepted")
 	}
