@@ -9,6 +9,9 @@
 //	400  the request does not say who it is from, or its target is no path
 //	500  the limiter and its configuration contradict each other
 //
+// A refused client has a second to send what is left of its body, so that
+// whoever withholds it cannot hold the answer and the connection.
+//
 // The handler gets the ResponseWriter of the server itself, so that streaming,
 // hijacking and http.ResponseController work as without the middleware. The
 // fields are set before the handler runs: what the handler sets itself wins.

@@ -90,14 +90,30 @@ func (m *Middleware) admit(w http.ResponseWriter, r *http.Request) bool {
 	result, err := m.bridge.Decide(r)
 	switch {
 	case err != nil:
+		limitBody(w, r)
 		m.failed(w, r, result.Route, err)
 	case !result.Allowed:
+		limitBody(w, r)
 		m.answers.Denied(w, result.Policies, &result.Verdict)
 	default:
 		m.answers.Fields(result.Policies, &result.Verdict).AddTo(w.Header())
 		return true
 	}
 	return false
+}
+
+// bodyGrace is how long a client that is refused may still send its body.
+const bodyGrace = time.Second
+
+// limitBody bounds how long a refusal waits for the request's body: net/http
+// reads what is left of it before it answers, to keep the connection, so that
+// who withholds it would hold the answer, the connection and a shutdown. The
+// next request on the connection gets a deadline of its own. A writer without
+// deadlines has no connection to hold.
+func limitBody(w http.ResponseWriter, r *http.Request) {
+	if r.ContentLength != 0 {
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyGrace))
+	}
 }
 
 func (m *Middleware) failed(w http.ResponseWriter, r *http.Request, route string, err error) {

@@ -222,6 +222,63 @@ func TestATargetThatIsNoPathIsAnsweredHere(t *testing.T) {
 	}
 }
 
+// exhausted starts a server that refuses.
+func exhausted(t *testing.T) *httptest.Server {
+	t.Helper()
+	s := serve(t, inMemory(t, 1).Handler(hello))
+	res, err := s.Client().Get(s.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res.Body.Close()
+	return s
+}
+
+// net/http reads a body up to 256 KiB before it answers.
+func TestARefusalWaitsForNoBody(t *testing.T) {
+	for name, request := range map[string]string{
+		"of a stated length":        "Content-Length: 1000\r\n\r\n",
+		"begun and not ended":       "Content-Length: 1000\r\n\r\nbegun",
+		"in chunks":                 "Transfer-Encoding: chunked\r\n\r\n5\r\nbegun\r\n",
+		"of which no chunk arrives": "Transfer-Encoding: chunked\r\n\r\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := exhausted(t)
+			res, conn, in := send(t, s, "POST / HTTP/1.1\r\nHost: x\r\n"+request)
+			if res.StatusCode != http.StatusTooManyRequests || !res.Close {
+				t.Errorf("status %d, and the connection stays: %v", res.StatusCode, !res.Close)
+			}
+			if _, err := io.Copy(io.Discard, res.Body); err != nil {
+				t.Error(err)
+			}
+			// What is sent late must not be taken for a request.
+			fmt.Fprint(conn, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+			if rest, _ := io.ReadAll(in); len(rest) != 0 {
+				t.Errorf("more was answered: %q", rest)
+			}
+		})
+	}
+}
+
+func TestRefusalsWithBodiesKeepTheConnection(t *testing.T) {
+	s := exhausted(t)
+	post := "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhello"
+	res, conn, in := send(t, s, post)
+	for n := range 3 {
+		if n > 0 {
+			fmt.Fprint(conn, post)
+			var err error
+			if res, err = http.ReadResponse(in, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := io.Copy(io.Discard, res.Body); err != nil || res.StatusCode != http.StatusTooManyRequests || res.Close {
+			t.Fatalf("request %d: status %d, closes %v, %v", n, res.StatusCode, res.Close, err)
+		}
+	}
+}
+
 func TestHEADHasFieldsAndNoBody(t *testing.T) {
 	s := serve(t, inMemory(t, 1).Handler(hello))
 	for _, status := range []int{200, 429} {
