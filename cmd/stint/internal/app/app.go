@@ -85,6 +85,9 @@ func (s *server) assemble() error {
 	}
 	metrics := telemetry.New(ids, s.options.Version, c.Digest)
 	metrics.Reachable(s.readiness.reachable.Load)
+	if s.store.held != nil {
+		metrics.Subjects(s.store.held, s.store.limit)
+	}
 	if err := s.store.breakBefore(c, metrics, s.options.Logger); err != nil {
 		return err
 	}

@@ -17,6 +17,9 @@ type store struct {
 	ping    func(context.Context) error // nil: it is always reachable
 	timeout time.Duration               // of a ping
 	end     func() error
+
+	held  func() int // how many counters there are; nil: nobody knows
+	limit int        // of held
 }
 
 // Close ends the store. Decisions after it fail.
@@ -31,7 +34,8 @@ func (s *store) Close() error {
 // is no fallback from one store to the other.
 func openStore(c config.Store) (*store, error) {
 	if c.Redis == nil {
-		return &store{Store: memstore.New(memstore.Config{MaxSubjects: c.Memory.MaxSubjects})}, nil
+		m := memstore.New(memstore.Config{MaxSubjects: c.Memory.MaxSubjects})
+		return &store{Store: m, held: m.Len, limit: c.Memory.MaxSubjects}, nil
 	}
 	s, err := redisstore.Open(RedisConfig(c.Redis))
 	if err != nil {

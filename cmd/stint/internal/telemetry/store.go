@@ -24,6 +24,21 @@ func (t *Telemetry) Breaker(states []string, current func() string) (opened func
 	return times.Inc
 }
 
+// Subjects adds stint_store_subjects, which is what held says at each scrape,
+// and stint_store_subjects_limit. Call it once, for a store with such a limit.
+func (t *Telemetry) Subjects(held func() int, limit int) {
+	t.registry.MustRegister(
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "stint_store_subjects",
+			Help: "Counters held, with those that have expired and were not swept yet.",
+		}, func() float64 { return float64(held()) }),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "stint_store_subjects_limit",
+			Help: "Counters held at most: max_subjects.",
+		}, func() float64 { return float64(limit) }),
+	)
+}
+
 // gauge is 1 while a condition holds.
 func gauge(name, help string, labels prometheus.Labels, holds func() bool) prometheus.Collector {
 	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help, ConstLabels: labels}, func() float64 {

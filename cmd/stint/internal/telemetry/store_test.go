@@ -30,3 +30,16 @@ func TestTheStoreAndItsBreakerAreShown(t *testing.T) {
 		}
 	}
 }
+
+func TestSubjectsAreShownBesideTheirLimit(t *testing.T) {
+	m := New([]string{"api"}, "", "")
+	held := 0
+	m.Subjects(func() int { return held }, 1_000_000)
+	for _, held = range []int{0, 864_000} {
+		lines := strings.Split(scrape(t, m), "\n")
+		want := map[int]string{0: "0", 864_000: "864000"}[held]
+		if !slices.Contains(lines, "stint_store_subjects "+want) || !slices.Contains(lines, "stint_store_subjects_limit 1e+06") {
+			t.Errorf("%d held: %v", held, series(strings.Join(lines, "\n")))
+		}
+	}
+}
