@@ -100,7 +100,7 @@ var (
 	keywords = []string{"for", "do", "done", "if", "then", "fi", ""}
 	commands = []string{
 		"curl", "stint", "redis-cli", "redis-server", "make", "./scripts/test",
-		"cat", "chmod", "echo", "grep", "head", "kill", "mkdir", "printf", "seq", "sort", "tail", "test",
+		"cat", "chmod", "echo", "grep", "head", "kill", "mkdir", "printf", "seq", "sort", "tail", "test", "umask",
 	}
 )
 
