@@ -3,8 +3,13 @@ package redisstore
 import (
 	"context"
 	"errors"
+	"slices"
+	"sync"
+	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/stintlimit/stint"
 )
 
 // node is one server that decides: its connections, its clock, its lane.
@@ -64,4 +69,39 @@ func (n *node) close() error {
 	return errors.Join(errs...)
 }
 
-func (n *node) ping(ctx context.Context) error { return n.probe.Ping(ctx).Err() }
+// rehearsal is the policy of the evaluation that a ping makes.
+var rehearsal = sync.OnceValues(func() (*stint.Policy, error) {
+	return stint.NewPolicy(stint.Policy{ID: "ping", Limits: []stint.Limit{stint.FixedWindow{Limit: 1, Window: time.Second}}})
+})
+
+// ping reports whether the server answers and would decide: a peek, which
+// writes nothing, is refused by whatever refuses evaluations, such as a server
+// that has become a replica or is out of memory. A full queue is no fault of
+// the server's.
+func (n *node) ping(ctx context.Context) error {
+	if err := n.probe.Ping(ctx).Err(); err != nil {
+		return err
+	}
+	p, err := rehearsal()
+	if err != nil {
+		return err
+	}
+	now := time.Now()
+	g := stint.Group{Op: stint.Peek, Now: now.UnixMilli(), Deadline: now.Add(stint.DefaultBudget)}
+	if d, ok := ctx.Deadline(); ok {
+		g.Deadline = d
+	}
+	g.Append(stint.Charge{Policy: p})
+	_, err = n.lane.decide(ctx, g, 0, manner{})
+	if errors.Is(err, errQueueFull) || redirects(err) {
+		return nil
+	}
+	return err
+}
+
+// redirects reports whether a node of a Cluster answered that the slot is not
+// its own: it is well.
+func redirects(err error) bool {
+	var reply redis.Error
+	return errors.As(err, &reply) && slices.Contains([]string{"MOVED", "ASK", "TRYAGAIN"}, firstWord(reply.Error()))
+}

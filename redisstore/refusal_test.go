@@ -173,11 +173,17 @@ func TestARealServersRefusals(t *testing.T) {
 					t.Errorf("the connection was given up: %v, want %v", evicted, r.evicts)
 				}
 				wantProved(t, spend(s, p), r.proves, r.says)
+				if err := s.Ping(t.Context()); err == nil && r.proves == stint.NoMutation {
+					t.Error("Ping finds the server usable")
+				}
 				r.end(t, admin)
 				wantHeld(t, server, p, spent+1)
 			}
 			if err := spend(s, p); err != nil {
 				t.Errorf("it is over: %v", err)
+			}
+			if err := s.Ping(t.Context()); err != nil {
+				t.Errorf("it is over, and Ping says %v", err)
 			}
 			wantHeld(t, server, p, 3)
 		})

@@ -71,7 +71,8 @@ func (s *Store) Decide(ctx context.Context, g stint.Group) (stint.Verdict, error
 }
 
 // Ping reports whether the servers can be used: reachable, of a version that
-// will do, and willing to talk to the account.
+// will do, willing to talk to the account, and to run a script that decides. It
+// writes nothing.
 func (s *Store) Ping(ctx context.Context) error { return s.topology.ping(ctx) }
 
 // Close answers what still waits with stint.AdmissionRejected and closes every
