@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/stintlimit/stint/internal/redistest"
 )
 
 func TestMain(m *testing.M) { testscript.Main(m, map[string]func(){"stint": main}) }
@@ -56,11 +58,12 @@ func exits(ts *testscript.TestScript, _ bool, args []string) {
 // NAME_PORT to the port alone.
 func freePort(ts *testscript.TestScript, _ bool, names []string) {
 	for _, name := range names {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
+		addr, err := redistest.FreeAddress()
 		ts.Check(err)
-		defer l.Close()
-		ts.Setenv(name, l.Addr().String())
-		ts.Setenv(name+"_PORT", strconv.Itoa(l.Addr().(*net.TCPAddr).Port))
+		_, port, err := net.SplitHostPort(addr)
+		ts.Check(err)
+		ts.Setenv(name, addr)
+		ts.Setenv(name+"_PORT", port)
 	}
 }
 

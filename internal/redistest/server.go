@@ -64,7 +64,11 @@ func StartTLS(t testing.TB, c Certificate, args ...string) *Server {
 
 func prepare(t testing.TB) *Server {
 	t.Helper()
-	s := &Server{t: t, addr: freeAddress(t), dir: t.TempDir()}
+	addr, err := FreeAddress()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &Server{t: t, addr: addr, dir: t.TempDir()}
 	t.Cleanup(s.Stop)
 	return s
 }
@@ -87,16 +91,15 @@ var nextPort = func() *atomic.Int64 {
 	return n
 }()
 
-func freeAddress(t testing.TB) string {
-	t.Helper()
+// FreeAddress returns an address for a server that a test starts by itself.
+func FreeAddress() (string, error) {
 	for range ports {
 		port := firstPort + int(nextPort.Add(1)%ports)
 		if isFree(port) && isFree(port+ports) {
-			return net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
+			return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), nil
 		}
 	}
-	t.Fatalf("no free port from %d to %d", firstPort, firstPort+ports)
-	return ""
+	return "", fmt.Errorf("no free port from %d to %d", firstPort, firstPort+ports)
 }
 
 func isFree(port int) bool {
