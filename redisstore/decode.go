@@ -2,6 +2,8 @@ package redisstore
 
 import (
 	"errors"
+	"math"
+	"time"
 
 	"github.com/stintlimit/stint"
 )
@@ -64,6 +66,15 @@ func (r *reader) int(bytes int) int64 {
 func (r *reader) i7() int64 {
 	v := r.int(7)
 	if v > stint.MaxInteger {
+		r.dead = true
+	}
+	return v
+}
+
+// wait is a number of milliseconds that fits a time.Duration.
+func (r *reader) wait() int64 {
+	v := r.i7()
+	if v > math.MaxInt64/int64(time.Millisecond) {
 		r.dead = true
 	}
 	return v
@@ -164,7 +175,7 @@ func (r *reader) decision(p *stint.Policy, replayed bool) stint.Decision {
 		return d
 	}
 	for i := range p.Terms() {
-		d.Add(&p.Terms()[i], stint.Figures{Remaining: r.i7(), RetryAfter: r.i7(), MoreAfter: r.i7(), ResetAfter: r.i7()})
+		d.Add(&p.Terms()[i], stint.Figures{Remaining: r.i7(), RetryAfter: r.wait(), MoreAfter: r.wait(), ResetAfter: r.wait()})
 	}
 	d.Conclude(mode, at)
 	if (flag == chargePasses) != (d.Outcome == stint.Allowed) || flag > chargeRefused {

@@ -47,7 +47,10 @@ func FuzzDecode(f *testing.F) {
 			}
 			for c := range a.verdict.Len() {
 				d := a.verdict.Decision(c)
-				if d.Outcome == 0 || d.Remaining < 0 || d.RetryAfter < 0 || (d.Outcome == stint.Denied) != (d.RetryAfter > 0 && groups[i].Charge(c).Policy.Mode == stint.Enforce) {
+				// What is replayed may have been decided under another mode.
+				refused := d.RetryAfter > 0 && (d.Replayed || groups[i].Charge(c).Policy.Mode == stint.Enforce)
+				if d.Outcome == 0 || d.Remaining < 0 || d.RetryAfter < 0 || d.MoreAfter < 0 || d.ResetAfter < 0 ||
+					d.Outcome == stint.Denied && !refused || refused && !d.Replayed && d.Outcome != stint.Denied {
 					t.Errorf("group %d, charge %d: %+v", i, c, d)
 				}
 			}
